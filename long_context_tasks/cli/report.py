@@ -407,11 +407,11 @@ def compare(
 
 
 def _print_comparisons(found: "Comparisons") -> None:
-    from long_context_tasks.results.compare import TEXT_COLUMNS, heading, notes, pairs, rows_of, shown_table
+    from long_context_tasks.results.compare import TEXT_COLUMNS, by_pair, heading, notes, shown_table
     from long_context_tasks.results.tables import printable
 
-    for pair in pairs(found):
-        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), rows_of(pair, found))
+    for pair, compared in by_pair(found).items():
+        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), compared)
         print_table(" and ".join(map(printable, pair)), columns, shown, TEXT_COLUMNS)
     for line in notes(found):
         say(line)

@@ -7,8 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from statistics import fmean
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -17,12 +16,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads
-from long_context_tasks.stats.means import (
-    RATES,
-    Mean,
-    Scale,
-    mean_of_scores,
-)
+from long_context_tasks.stats.means import RATES, Mean, Scale, mean_of_scores
 
 _KEYS = ("model", "task", "version", "judge", "settings")
 _SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
@@ -36,27 +30,7 @@ _WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
 
 @dataclass(frozen=True)
 class Cell:
-    """The result of a model on a task.
-
-    Attributes:
-        model, benchmark, task, family, length, variant, wer, judge, version: as in ``RUNS``.
-        metric: the headline metric.
-        points: whether the headline is points of a scale and not a rate.
-        mean: mean of the headline over the turns of all cases, with an interval over clusters.
-        official: means of the other metrics, the official one among them, in the order of the runs.
-        n_runs: number of repeats, including repeats inside a run.
-        run_sd: standard deviation of the means of repeats within a host; None if no host has two repeats, or if the runs share no case.
-        truncated: number of prompts that a host cut, over all runs; None if unknown.
-        n_cases: number of different cases.
-        n_available: number of cases that the task has with these settings; if the hosts do not record it, the most that a run had.
-        hosts: names, sorted.
-        made: time of the newest run, as its host wrote it.
-        runs: keys of ``RUNS``, oldest first.
-        ranked: whether the cell may be compared with other ranked cells of the same task, judge and settings.
-        why_unranked: the reasons in words; empty if ranked.
-        settings: settings that differ from the defaults, as JSON.
-        points_metrics: which of ``metric`` and ``official`` are points of a scale.
-    """
+    """The result of a model on a task; columns of ``RUNS`` are as described there."""
 
     model: str
     benchmark: str
@@ -67,22 +41,26 @@ class Cell:
     wer: int | None
     judge: str | None
     version: int
-    metric: str
-    points: bool
-    mean: Mean
-    official: Mapping[str, Mean]
-    n_runs: int
+    metric: str  # the headline metric
+    points: bool  # whether the headline is points of a scale and not a rate
+    mean: Mean  # mean of the headline over the turns of all cases, with an interval over clusters
+    official: Mapping[str, Mean]  # means of the other metrics, the official one among them
+    n_runs: int  # number of repeats, including repeats inside a run
+    # Standard deviation of the means of repeats within a host; None if no host has two repeats, or if the runs
+    # share no case.
     run_sd: float | None
-    truncated: int | None
-    n_cases: int
+    truncated: int | None  # number of prompts that a host cut, over all runs; None if unknown
+    n_cases: int  # number of different cases
+    # Number of cases that the task has with these settings; if hosts do not record it, the most that a run had.
     n_available: int
-    hosts: tuple[str, ...]
-    made: str
-    runs: tuple[str, ...]
+    hosts: tuple[str, ...]  # sorted
+    made: str  # time of the newest run
+    runs: tuple[str, ...]  # keys of RUNS, oldest first
+    # Whether the cell may be compared with other ranked cells of the same task, judge and settings.
     ranked: bool = True
     why_unranked: str = ""
-    settings: str = "{}"
-    points_metrics: frozenset[str] = field(default=frozenset())
+    settings: str = "{}"  # settings that differ from the defaults, as JSON
+    points_metrics: frozenset[str] = frozenset()  # those of metric and official that are points of a scale
 
 
 def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
@@ -99,7 +77,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     numbered = collection.runs.with_columns(key.rank("dense").cast(pl.Int64()).alias("cell"))
     joined = _with_cells(collection.scores, numbered, "host")
     graded = _graded(collection)
-    means = _host_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
+    repeats = _repeats(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
     averaged = _averaged(joined).partition_by("cell", "metric", as_dict=True, maintain_order=True)
     for (cell, metric), part in averaged.items():
@@ -110,16 +88,16 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     for (number,), part in runs.partition_by("cell", as_dict=True, maintain_order=True).items():
         if metrics := by_cell.get(number):
             rows = part.rows(named=True)
-            cells.append(_cell(rows, metrics, means.get(number, {}), available[number], graded))
+            cells.append(_cell(rows, metrics, repeats.get(number, (0, None)), available[number], graded))
     newest: dict[str, int] = {}
     for cell in cells:
         today = (versions or {}).get(cell.benchmark, 0)
         newest[cell.task] = max(newest.get(cell.task, 0), cell.version, today)
     return sorted(
         (_ranked(cell, newest[cell.task]) for cell in cells),
-        key=lambda one: (
-            *(one.benchmark, one.task, one.model, one.judge or "", one.settings),
-            -one.version,
+        key=lambda cell: (
+            *(cell.benchmark, cell.task, cell.model, cell.judge or "", cell.settings),
+            -cell.version,
         ),
     )
 
@@ -133,40 +111,30 @@ def _graded(collection: Collection) -> Set[tuple[str, str]]:
     """Return the pairs of family and metric that have some value between 0 and 1, i.e. metrics that are not binary."""
     # By family and not by cell: a cell may have only 0 and 1 by chance.
     between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
-    found = (
-        between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
-        .unique()
-        .join(collection.runs.select("run", "family"), on="run", how="inner")
-    )
-    return set(found.select("family", "metric").unique().iter_rows())
+    metrics = between.select(pl.col("run", "metric").cast(pl.String())).unique()
+    with_family = metrics.join(collection.runs.select("run", "family"), on="run")
+    return set(with_family.select("family", "metric").iter_rows())
 
 
-def _host_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
-    """Return, for each cell and host, the headline's mean in each repeat of each run."""
-    means: dict[int, dict[str, list[float | None]]] = {}
-    # A repeat inside a run counts like a run.
-    repeats = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
-    for cell, host, _, _, mean in repeats.agg(pl.col("value").mean()).iter_rows():
-        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
-    return means
+def _repeats(headlines: pl.DataFrame) -> dict[int, tuple[int, float | None]]:
+    """Return, for each cell, the number of repeats and the standard deviation of their means around the mean of their host.
 
-
-def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
-    """Return the standard deviation of repeats around the mean of their host, pooled over hosts; None if no host has two.
-
-    >>> spread_within({"lm_eval": [0.1, 0.3], "opencompass": [0.9]})
-    0.1414213562373095
-    >>> spread_within({"lm_eval": [0.1], "opencompass": [0.9]}) is None
-    True
+    Deviations are pooled over hosts, because hosts differ by more than chance; None if no host has two repeats.
     """
-    squares, free = 0.0, 0
-    for own in means.values():
-        values = [value for value in own if value is not None]
-        if len(values) > 1:
-            middle = fmean(values)
-            squares += math.fsum((value - middle) ** 2 for value in values)
-            free += len(values) - 1
-    return math.sqrt(squares / free) if free else None
+    # A repeat inside a run counts like a run.
+    means = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True).agg(
+        pl.col("value").mean()
+    )
+    hosts = means.group_by("cell", "host", maintain_order=True).agg(
+        pl.len().cast(pl.Int64()).alias("n"),
+        (pl.col("value").count().cast(pl.Int64()) - 1).clip(0).alias("free"),
+        pl.col("value").var().alias("variance"),
+    )
+    pooled = (pl.col("variance") * pl.col("free")).sum() / pl.col("free").sum()
+    # Without two repeats, this divides 0 by 0.
+    sd = pooled.sqrt().fill_nan(None).alias("sd")
+    cells = hosts.group_by("cell", maintain_order=True).agg(pl.col("n").sum(), sd)
+    return {cell: (n, sd) for cell, n, sd in cells.iter_rows()}
 
 
 def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
@@ -215,7 +183,7 @@ def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
 def _cell(
     runs: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, pl.DataFrame],
-    means_of_hosts: Mapping[str, Sequence[float | None]],
+    repeats: tuple[int, float | None],
     n_available: int,
     graded: Set[tuple[str, str]],
 ) -> Cell:
@@ -243,9 +211,9 @@ def _cell(
         points=names[0] in points,
         mean=means.pop(names[0]),
         official=means,
-        n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
+        n_runs=max(repeats[0], len(runs)),
         # The means of runs of different parts of a task differ because their cases do.
-        run_sd=None if metrics[names[0]]["repeats"].max() == 1 else spread_within(means_of_hosts),
+        run_sd=None if metrics[names[0]]["repeats"].max() == 1 else repeats[1],
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
         n_available=n_available,
@@ -313,10 +281,10 @@ def held_settings(text: str | None) -> dict[str, Any]:
     ({'lct_n': 5}, {}, {})
     """
     try:
-        held = json_value(loads(text or "{}"))
+        settings = json_value(loads(text or "{}"))
     except ValueError:
         return {}
-    return held if isinstance(held, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
@@ -365,35 +333,32 @@ def pooled_cells(
     Returns:
         A cell for each group, model, judge and settings with all tasks of the group; ``task`` is the group, ranked if all tasks are.
     """
-    groups: list[tuple[str, list[Cell]]] = []
+    pools: list[tuple[str, list[Cell]]] = []
     for group, tasks in members.items():
-        keyed: dict[tuple[str, str, str], dict[str, Cell]] = {}
-        for cell in cells:
+        by_setting: dict[tuple[str, str, str], dict[str, Cell]] = {}
+        for cell in sorted(cells, key=lambda cell: cell.version):
             if cell.task in tasks:
-                parts = keyed.setdefault((cell.model, cell.judge or "", cell.settings), {})
-                held = parts.get(cell.task)
-                if held is None or cell.version > held.version:
-                    parts[cell.task] = cell
+                by_setting.setdefault((cell.model, cell.judge or "", cell.settings), {})[cell.task] = cell
         # A mean over some of the tasks would not be comparable with the others.
-        complete = (parts for parts in keyed.values() if len(parts) == len(tasks))
-        groups += [(group, [parts[task] for task in tasks]) for parts in complete]
-    flat = [cell for _, parts in groups for cell in parts]
+        complete = (parts for parts in by_setting.values() if len(parts) == len(tasks))
+        pools += [(group, [parts[task] for task in tasks]) for parts in complete]
+    flat = [cell for _, parts in pools for cell in parts]
     metrics = dict.fromkeys(metric for cell in flat for metric in (cell.metric, *cell.official))
     turns = {metric: turns_of_cells(collection, flat, metric) for metric in metrics}
     pooled, start = [], 0
-    for name, members_found in groups:
-        places = range(start, start + len(members_found))
-        start += len(members_found)
-        points = frozenset[str]().union(*(cell.points_metrics for cell in members_found))
+    for name, parts in pools:
+        places = range(start, start + len(parts))
+        start += len(parts)
+        points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
         means = {
             metric: mean_of(
-                pl.concat([found[place] for place in places]),
-                scale_of(members_found[0].benchmark, metric, points=metric in points),
+                pl.concat([frames[place] for place in places]),
+                scale_of(parts[0].benchmark, metric, points=metric in points),
             )
-            for metric, found in turns.items()
-            if all(place in found for place in places)
+            for metric, frames in turns.items()
+            if all(place in frames for place in places)
         }
-        pooled.append(_pooled(name, members_found, means, points))
+        pooled.append(_pooled(name, parts, means, points))
     return pooled
 
 

@@ -50,14 +50,9 @@ _COMMON = ("version", "judge", "settings", "metric", "points")
 class Compared:
     """Comparison of two models on one task, or over several tasks of a benchmark with equal weights."""
 
-    benchmark: str
+    # The first model's; the second's has the same benchmark, version, judge, settings, metric and points.
+    cell: Cell
     tasks: tuple[str, ...]  # the task, or the tasks that the mean is over
-    # version, judge, settings, metric, points: common to both models; see Cell
-    version: int
-    judge: str | None
-    settings: str
-    metric: str
-    points: bool
     # Means on the shared turns, difference (first minus second), interval and p; adjusted for all tasks of
     # the report, and rows over benchmarks separately.
     comparison: PairedComparison
@@ -93,26 +88,26 @@ _Shared = tuple[Compared, pl.DataFrame]
 """A task that two models share, not yet adjusted, and the turns in which both have a value."""
 
 
-def verdict_of(found: PairedComparison) -> str:
+def verdict_of(test: PairedComparison) -> str:
     """Return the conclusion about two models from an adjusted test.
 
     >>> from long_context_tasks.stats.comparison import adjust, compare_paired
-    >>> [one] = adjust([compare_paired(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
-    >>> verdict_of(one)
+    >>> [test] = adjust([compare_paired(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
+    >>> verdict_of(test)
     'owl better'
     """
-    if not found.n:
+    if not test.n:
         return "cannot tell: no shared scores"
-    if found.method is None:
-        few = "1 cluster" if found.clusters == 1 else f"{found.clusters} clusters"
+    if test.method is None:
+        few = "1 cluster" if test.clusters == 1 else f"{test.clusters} clusters"
         return f"cannot tell: {few}, a test needs {MIN_TEST_CLUSTERS}"
-    shown = [f"{found.better} better"] if found.better else []
-    shown += ["the same within the margin"] if found.same else []
+    shown = [f"{test.better} better"] if test.better else []
+    shown += ["the same within the margin"] if test.same else []
     if shown:
         return ", but ".join(shown)
-    if found.p_holm < ALPHA:
+    if test.p_holm < ALPHA:
         return "no difference shown (the interval holds 0)"
-    return "no difference shown" + (f" (among {found.family} tests)" if found.p < ALPHA else "")
+    return "no difference shown" + (f" (among {test.family} tests)" if test.p < ALPHA else "")
 
 
 def read_margins(texts: Sequence[str]) -> dict[bool, float]:
@@ -142,36 +137,31 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
 def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
     """Return the models to compare: those that the user named, or the only two."""
     existing = sorted(set(known))
-    names = list(dict.fromkeys(asked))
-    for name in names:
+    for name in asked:
         if name not in existing:
             raise InputError(unknown_model(name, existing))
-    if len(names) < len(asked):
-        raise InputError(f"--model {names[0]}: given twice; name another model to compare it with")
-    if len(names) == 1:
-        rest = [model for model in existing if model != names[0]]
-        raise InputError(
-            f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
-        )
-    if not names and len(existing) != 2:
+    if len(set(asked)) < len(asked):
+        raise InputError(f"--model {asked[0]}: given twice; name another model to compare it with")
+    if len(asked) == 1:
+        others = _listed([model for model in existing if model != asked[0]]) or "no others"
+        raise InputError(f"--model {asked[0]}: name a second --model. There are: {others}")
+    if not asked and len(existing) != 2:
         models = f"{len(existing)} models" if len(existing) != 1 else f"one model, {existing[0]!r}"
         raise InputError(f"there are runs of {models}; name two or more with --model: {_listed(existing)}")
-    return tuple(names or existing)
+    return tuple(asked or existing)
 
 
-def unknown_model(name: str, known: Iterable[str]) -> str:
+def unknown_model(name: str, existing: Sequence[str]) -> str:
     """Return the message about an unknown model, with a suggestion: a name that contains it or is spelled like it.
 
     >>> unknown_model("qwen2.5-7b", ["org/Qwen2.5-7B", "owl"])
     "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
     """
-    existing = sorted(set(known))
-    small = {model.lower(): model for model in reversed(existing)}
-    part = [model for low, model in small.items() if name.strip() and name.strip().lower() in low]
-    spelled = [small[low] for low in difflib.get_close_matches(name.lower(), small, n=1, cutoff=_NEAR)]
-    near = sorted(part, key=len)[:1] or spelled
-    meant = f"; did you mean {near[0]!r}?" if near else "."
-    return f"no runs of a model {name!r}{meant} There are: {_listed(existing)}"
+    lower = {model.lower(): model for model in reversed(existing)}
+    near = sorted((low for low in lower if name.strip() and name.strip().lower() in low), key=len)
+    near = near or difflib.get_close_matches(name.lower(), lower, n=1, cutoff=_NEAR)
+    hint = f"; did you mean {lower[near[0]]!r}?" if near else "."
+    return f"no runs of a model {name!r}{hint} There are: {_listed(existing)}"
 
 
 def compare_models(
@@ -191,14 +181,14 @@ def compare_models(
     Raises:
         InputError: no pair shares a task or a case, or no shared task has metrics of the kind that the margins are for.
     """
-    own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
+    by_model = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
     pairs_of_cells = [
-        (own[first][key], own[second][key])
+        (by_model[first][key], by_model[second][key])
         for first, second in combinations(models, 2)
-        for key in own[first]
-        if key in own[second]
+        for key in by_model[first]
+        if key in by_model[second]
     ]
-    not_compared = tuple(_not_compared(own))
+    not_compared = tuple(_not_compared(by_model))
     if not pairs_of_cells:
         raise InputError(
             f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
@@ -221,12 +211,12 @@ def compare_models(
     groups: dict[tuple[object, ...], list[_Shared]] = {}
     for row, both in shared:
         if row.comparison.n:
-            key = (row.comparison.first, row.comparison.second, row.benchmark, row.judge, row.settings)
-            groups.setdefault((*key, row.version, row.points), []).append((row, both))
+            models_and_benchmark = row.comparison.first, row.comparison.second, row.cell.benchmark
+            setting = row.cell.judge, row.cell.settings, row.cell.version, row.cell.points
+            groups.setdefault((*models_and_benchmark, *setting), []).append((row, both))
     benchmarks = [_over_tasks(group) for group in groups.values() if len(group) > 1]
-    return Comparisons(
-        tuple(models), _adjusted([row for row, _ in shared]), _adjusted(benchmarks), not_compared
-    )
+    tasks = _adjusted([row for row, _ in shared])
+    return Comparisons(tuple(models), tasks, _adjusted(benchmarks), not_compared)
 
 
 def _key(cell: Cell) -> tuple[object, ...]:
@@ -241,13 +231,8 @@ def _shared(collection: Collection, first: Cell, second: Cell, margin: float | N
     differences = both["value"] - both["other"]
     wins, losses = int((differences > _SAME).sum()), int((differences < -_SAME).sum())
     row = Compared(
-        benchmark=first.benchmark,
+        cell=first,
         tasks=(first.task,),
-        version=first.version,
-        judge=first.judge,
-        settings=first.settings,
-        metric=first.metric,
-        points=first.points,
         comparison=compare_paired(
             (first.model, x), (second.model, y), turns["cluster"].to_list(), margin=margin
         ),
@@ -265,15 +250,13 @@ def _shared(collection: Collection, first: Cell, second: Cell, margin: float | N
 def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each turn of either model: ``value`` and ``other``, their reasons, and the cluster, the first model's if known."""
     text = pl.col("case", "cluster", "reason").cast(pl.String())
-    exists = pl.lit(True).alias("exists")
-    left, right = (frame.with_columns(text, exists) for frame in (first, second))
+    left, right = (
+        frame.with_columns(text).with_columns(pl.col("reason").fill_null("no_score"))
+        for frame in (first, second)
+    )
     # A full join: turns that only one model has are counted and not dropped.
     joined = left.join(
         right, on=["case", "turn"], how="full", coalesce=True, suffix="_other", maintain_order="left_right"
-    )
-    reasons = (
-        pl.when(pl.col(f"exists{side}").is_null()).then(pl.lit(_MISSING)).otherwise(f"reason{side}")
-        for side in ("", "_other")
     )
     return joined.select(
         "case",
@@ -281,13 +264,14 @@ def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce("cluster", "cluster_other", "case").alias("cluster"),
         "value",
         pl.col("value_other").alias("other"),
-        *(reason.alias(name) for reason, name in zip(reasons, ("value_reason", "other_reason"), strict=True)),
+        pl.col("reason").fill_null(_MISSING).alias("value_reason"),
+        pl.col("reason_other").fill_null(_MISSING).alias("other_reason"),
     )
 
 
 def _reasons(turns: pl.DataFrame, scored: str, missing: str) -> dict[str, int]:
     rows = turns.filter(pl.col(scored).is_not_null() & pl.col(missing).is_null())
-    return _summed([Counter(reason or "no_score" for reason in rows[f"{missing}_reason"])])
+    return _summed([Counter(rows[f"{missing}_reason"])])
 
 
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
@@ -298,8 +282,8 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
     # Equal scores throughout say nothing about how large differences can be.
     if spread.sd == 0:
         return None
-    found = smallest_difference(len(differences), len(set(clusters)), spread)
-    return found if math.isfinite(found.difference) else None
+    detectable = smallest_difference(len(differences), len(set(clusters)), spread)
+    return detectable if math.isfinite(detectable.difference) else None
 
 
 def _over_tasks(group: Sequence[_Shared]) -> Compared:
@@ -318,19 +302,19 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
     first = rows[0]
     margin = first.comparison.margin
     # Whole clusters are swapped over all tasks at once, so that a book in several tasks counts once.
-    found = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters, margin=margin)
+    test = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters, margin=margin)
     left_out = {
         name: sum(getattr(row.comparison, name) for row in rows)
         for name in ("only_first", "only_second", "neither")
     }
     sums = {name: sum(getattr(row, name) for row in rows) for name in ("n_cases", "wins", "ties", "losses")}
-    metrics = {row.metric for row in rows}
+    same_metric = len({row.cell.metric for row in rows}) == 1
     return replace(
         first,
+        cell=first.cell if same_metric else replace(first.cell, metric="each task's own"),
         tasks=tuple(row.tasks[0] for row in rows),
-        metric=first.metric if len(metrics) == 1 else "each task's own",
-        comparison=replace(found, **left_out),
-        detectable=_detectable([one - other for one, other in zip(x, y, strict=True)], clusters),
+        comparison=replace(test, **left_out),
+        detectable=_detectable([value - other for value, other in zip(x, y, strict=True)], clusters),
         why_only_first=_summed(row.why_only_first for row in rows),
         why_only_second=_summed(row.why_only_second for row in rows),
         **sums,
@@ -339,30 +323,30 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total = sum((Counter(count) for count in counts), Counter[str]())
-    return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
-    found = adjust([row.comparison for row in rows])
-    return tuple(replace(row, comparison=comparison) for row, comparison in zip(rows, found, strict=True))
+    tests = adjust([row.comparison for row in rows])
+    return tuple(replace(row, comparison=test) for row, test in zip(rows, tests, strict=True))
 
 
-def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
+def _not_compared(by_model: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
     """Yield the cells that no other model has with the same version, judge and settings, and how the nearest cell differs."""
-    for name, cells in own.items():
+    for name, cells in by_model.items():
+        others = [by_model[model] for model in by_model if model != name]
         for key, cell in cells.items():
-            others = [own[model] for model in own if model != name]
-            if any(key in held for held in others):
+            if any(key in other for other in others):
                 continue
             line = f"{cell.task}, version {cell.version}{f', judge {cell.judge}' if cell.judge else ''}: only {name} has it"
-            near = [
-                candidate for held in others for candidate in held.values() if candidate.task == cell.task
-            ]
             differing = [
-                [n for n in _COMMON if getattr(cell, n) != getattr(candidate, n)] for candidate in near
+                (candidate, [n for n in _COMMON if getattr(cell, n) != getattr(candidate, n)])
+                for other in others
+                for candidate in other.values()
+                if candidate.task == cell.task
             ]
-            if near:
-                nearest, names = min(zip(near, differing, strict=True), key=lambda pair: len(pair[1]))
+            if differing:
+                nearest, names = min(differing, key=lambda pair: len(pair[1]))
                 differences = (
                     f"{n} {_value(getattr(nearest, n))} and not {_value(getattr(cell, n))}" for n in names
                 )
@@ -382,6 +366,7 @@ def _listed(names: Sequence[str]) -> str:
 TEXT_COLUMNS = ("verdict", "left out")
 _WIDTH = 16
 FORMATS = (".csv", ".json", ".md")
+# Columns of the CSV and keys of the JSON rows.
 COLUMNS = (
     *("level", "benchmark", "tasks", "first", "second", "version", "judge", "settings", "metric", "points"),
     *("n_turns", "n_cases", "clusters", "mean_first", "mean_second", "difference", "low", "high"),
@@ -389,7 +374,6 @@ COLUMNS = (
     *("wins", "ties", "losses", "detectable"),
     *("only_first", "only_second", "neither", "why_only_first", "why_only_second", "verdict"),
 )
-"""Columns of the CSV and keys of the JSON rows."""
 
 
 def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
@@ -400,22 +384,24 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
     ]
     shown = []
     for row in rows:
-        found = row.comparison
-        name = row.tasks[0] if len(row.tasks) == 1 else f"{row.benchmark}, mean of {len(row.tasks)} tasks"
+        test, points = row.comparison, row.cell.points
+        name = (
+            row.tasks[0] if len(row.tasks) == 1 else f"{row.cell.benchmark}, mean of {len(row.tasks)} tasks"
+        )
         low, difference, high = (
-            _signed(value, points=row.points)
-            for value in (found.interval.low, found.difference, found.interval.high)
+            _signed(value, points=points)
+            for value in (test.interval.low, test.difference, test.interval.high)
         )
         shown.append(
             [
-                f"{name}\n(judge {printable(row.judge)})" if row.judge else name,
-                *(str(found.n), str(found.clusters)),
-                *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
+                f"{name}\n(judge {printable(row.cell.judge)})" if row.cell.judge else name,
+                *(str(test.n), str(test.clusters)),
+                *(score_text(mean, points=points) for mean in (test.mean_first, test.mean_second)),
                 difference if "-" in (low, high) else f"{difference} ({low} to {high})",
-                *(_p(p) for p in (found.p, found.p_holm, found.p_fdr)),
-                "" if found.margin is None else _p(found.p_same_holm),
+                *(_p(p) for p in (test.p, test.p_holm, test.p_fdr)),
+                "" if test.margin is None else _p(test.p_same_holm),
                 f"{row.wins}/{row.ties}/{row.losses}",
-                "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),
+                "-" if row.detectable is None else score_text(row.detectable.difference, points=points),
                 *(printable(row.verdict), _left_out(row)),
             ]
         )
@@ -438,17 +424,17 @@ def heading(name: str) -> str:
 
 
 def _left_out(row: Compared) -> str:
-    found = row.comparison
+    test = row.comparison
     sides = (
-        (found.first, found.only_first, row.why_only_first),
-        (found.second, found.only_second, row.why_only_second),
+        (test.first, test.only_first, row.why_only_first),
+        (test.second, test.only_second, row.why_only_second),
     )
     parts = [
         f"{n} only {printable(name)} ({', '.join(f'{count} {printable(reason)}' for reason, count in why.items())})"
         for name, n, why in sides
         if n
     ]
-    return "; ".join([*parts, *([f"{found.neither} neither"] if found.neither else [])])
+    return "; ".join([*parts, *([f"{test.neither} neither"] if test.neither else [])])
 
 
 def _signed(value: float, *, points: bool) -> str:
@@ -465,54 +451,50 @@ def _p(value: float) -> str:
 
 def as_row(row: Compared) -> dict[str, Any]:
     """Return the figures of a comparison with the keys :data:`COLUMNS`; missing numbers are None."""
-    found = row.comparison
-    values: dict[str, object] = {name: getattr(row, name) for name in COLUMNS if hasattr(row, name)}
-    values |= {name: getattr(found, name) for name in COLUMNS if hasattr(found, name)}
+    test = row.comparison
+    holders = (row.cell, row, test)
+    values = {name: getattr(holder, name) for holder in holders for name in COLUMNS if hasattr(holder, name)}
     values |= {
         "level": "task" if len(row.tasks) == 1 else "benchmark",
-        "tasks": row.tasks,
-        "settings": held_settings(row.settings),
-        "n_turns": found.n,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "tests_in_family": found.family,
+        "settings": held_settings(row.cell.settings),
+        "n_turns": test.n,
+        "low": test.interval.low,
+        "high": test.interval.high,
+        "tests_in_family": test.family,
         "detectable": None if row.detectable is None else row.detectable.difference,
     }
     return dict(json_value({name: values[name] for name in COLUMNS}))
 
 
-def text_in(suffix: str, found: Comparisons) -> str:
+def text_in(suffix: str, comparisons: Comparisons) -> str:
     """Return all comparisons as text in one of :data:`FORMATS`."""
     if suffix == ".json":
-        return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        document = as_document(comparisons)
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".csv":
-        return csv_lines(
-            [COLUMNS, *(list(as_row(row).values()) for row in (*found.tasks, *found.benchmarks))]
-        )
-    return _markdown(found)
+        rows = (*comparisons.tasks, *comparisons.benchmarks)
+        return csv_lines([COLUMNS, *(list(as_row(row).values()) for row in rows)])
+    return _markdown(comparisons)
 
 
-def as_document(found: Comparisons) -> dict[str, object]:
+def as_document(comparisons: Comparisons) -> dict[str, object]:
     return {
-        "models": list(found.models),
-        "tasks": [as_row(row) for row in found.tasks],
-        "benchmarks": [as_row(row) for row in found.benchmarks],
-        "not_compared": list(found.not_compared),
+        "models": list(comparisons.models),
+        "tasks": [as_row(row) for row in comparisons.tasks],
+        "benchmarks": [as_row(row) for row in comparisons.benchmarks],
+        "not_compared": list(comparisons.not_compared),
     }
 
 
-def pairs(found: Comparisons) -> list[tuple[str, str]]:
-    rows = (*found.tasks, *found.benchmarks)
-    return list(dict.fromkeys((row.comparison.first, row.comparison.second) for row in rows))
+def by_pair(comparisons: Comparisons) -> dict[tuple[str, str], list[Compared]]:
+    pairs: dict[tuple[str, str], list[Compared]] = {}
+    for row in (*comparisons.tasks, *comparisons.benchmarks):
+        pairs.setdefault((row.comparison.first, row.comparison.second), []).append(row)
+    return pairs
 
 
-def rows_of(pair: tuple[str, str], found: Comparisons) -> list[Compared]:
-    rows = (*found.tasks, *found.benchmarks)
-    return [row for row in rows if (row.comparison.first, row.comparison.second) == pair]
-
-
-def notes(found: Comparisons) -> list[str]:
-    family = max((row.comparison.family for row in found.tasks), default=0)
+def notes(comparisons: Comparisons) -> list[str]:
+    family = max((row.comparison.family for row in comparisons.tasks), default=0)
     lines = [
         "Differences are the first model minus the second, over turns with a score of both; rates in percent, points on their own scale. "
         "p comes from swapping the models in whole clusters: it tests whether they are exchangeable. A model is called better only if the "
@@ -520,7 +502,11 @@ def notes(found: Comparisons) -> list[str]:
         f"Holm and FDR adjust p for all tests over tasks, {family} here; verdicts use Holm at 0.05. The column detects is the smallest true "
         "difference that one unadjusted test on these turns finds with power 0.8.",
     ]
-    margins = {row.points: row.comparison.margin for row in found.tasks if row.comparison.margin is not None}
+    margins = {
+        row.cell.points: row.comparison.margin
+        for row in comparisons.tasks
+        if row.comparison.margin is not None
+    }
     if margins:
         shown = (
             f"{value:g} points" if points else f"{100 * value:g} %"
@@ -530,21 +516,26 @@ def notes(found: Comparisons) -> list[str]:
             f"The margin is {', '.join(shown)}: the column same (Holm) is p of a difference that large or larger, adjusted for all tasks with a "
             "margin."
         )
-    if found.benchmarks:
+    if comparisons.benchmarks:
         lines.append(
             "A mean over tasks gives each task the same weight and holds for these tasks only; its rows are adjusted separately."
         )
     return lines
 
 
-def _markdown(found: Comparisons) -> str:
+def _markdown(comparisons: Comparisons) -> str:
     lines = ["# Paired comparison", ""]
-    for pair in pairs(found):
-        columns, shown = shown_table(*pair, rows_of(pair, found))
+    for pair, compared in by_pair(comparisons).items():
+        columns, shown = shown_table(*pair, compared)
         rows = [list(map(escape_markdown, row)) for row in shown]
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
         lines += [*markdown_table(columns, rows, sum(name in TEXT_COLUMNS for name in columns)), ""]
-    lines += [f"{escape_markdown(line)}\n" for line in notes(found)]
-    if found.not_compared:
-        lines += ["Not compared:", "", *(f"- {escape_markdown(line)}" for line in found.not_compared), ""]
+    lines += [f"{escape_markdown(line)}\n" for line in notes(comparisons)]
+    if comparisons.not_compared:
+        lines += [
+            "Not compared:",
+            "",
+            *(f"- {escape_markdown(line)}" for line in comparisons.not_compared),
+            "",
+        ]
     return "\n".join(lines)

@@ -21,47 +21,35 @@ def _keyed(collected: CollectedRuns, cells: Sequence[Cell]) -> dict[_Key, Cell]:
     }
 
 
-def _changed(
-    old: Mapping[_Key, Cell], new: Mapping[_Key, Cell]
-) -> dict[_Key, tuple[Cell | None, Cell | None]]:
-    """Return the cells that differ, before and after; None if a cell is new or gone."""
-    pairs = {key: (old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))}
-    return {
-        key: (one, other)
-        for key, (one, other) in pairs.items()
-        # As text, because NaN does not equal itself.
-        if one is None or other is None or repr((one.mean, one.runs)) != repr((other.mean, other.runs))
-    }
+def _figures(cell: Cell | None) -> str:
+    # As text, because NaN does not equal itself.
+    return repr(cell and (cell.mean, cell.runs))
 
 
 def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
     """Return a table of the scores that differ, and a comparison of each changed model with the nearest one."""
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(after.collection, versions)
-    found = _changed(_keyed(before, cells_of(before.collection)), _keyed(after, cells))
-    if not found:
+    old, new = _keyed(before, cells_of(before.collection)), _keyed(after, cells)
+    # None if a cell is new or gone.
+    pairs = [(old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))]
+    changes = [(then, now) for then, now in pairs if _figures(then) != _figures(now)]
+    if not changes:
         return "# What these results change\n\nNo score changes.\n"
     places = _places(cells)
     rows = []
-    for one, other in found.values():
-        cell = other or one
+    for then, now in changes:
+        cell = now or then
         assert cell is not None  # one of the two is there
-        notes = [] if other is None or other.ranked else [f"not ranked: {other.why_unranked}"]
+        notes = [] if now is None or now.ranked else [f"not ranked: {now.why_unranked}"]
         notes += [f"judge {cell.judge}"] if cell.judge else []
         notes += [f"settings {cell.settings}"] if cell.settings not in ("", "{}") else []
-        texts = (
-            cell.task,
-            cell.model,
-            cell_text(one) if one else "-",
-            cell_text(other) if other else "-",
-            places.get(id(other), "-"),
-            "; ".join(notes),
-        )
+        scores = (cell_text(then) if then else "-", cell_text(now) if now else "-")
+        texts = (cell.task, cell.model, *scores, places.get(id(now), "-"), "; ".join(notes))
         # The text may come from a stranger.
         rows.append(list(map(escape_markdown, texts)))
     lines = ["# What these results change", "", *markdown_table(_COLUMNS, rows, 1), ""]
-    models = list(dict.fromkeys(other.model for _, other in found.values() if other is not None))
-    for model in models:
+    for model in dict.fromkeys(now.model for _, now in changes if now is not None):
         rival = _nearest(model, cells)
         # The only model with a score in these columns cannot be compared.
         if rival is None:
@@ -86,9 +74,9 @@ def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
         if cell.ranked:
             columns.setdefault(_column(cell), []).append(cell)
     return {
-        id(cell): f"{1 + sum(other.mean.value > cell.mean.value for other in own)} of {len(own)}"
-        for own in columns.values()
-        for cell in own
+        id(cell): f"{1 + sum(other.mean.value > cell.mean.value for other in ranked)} of {len(ranked)}"
+        for ranked in columns.values()
+        for cell in ranked
     }
 
 

@@ -59,10 +59,7 @@ def write_records(
     follow one another; ``now`` is in seconds since 1970. Returns the aggregate files.
     """
     rows = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
-    scores = {
-        str(key[0]): part
-        for key, part in collection.scores.partition_by("run", as_dict=True, maintain_order=True).items()
-    }
+    scores = collection.scores_by_run()
     for row in rows.values():
         _identity(row["model"], provider)  # reports a missing developer before anything is written
     written: dict[str, Path | None] = {}

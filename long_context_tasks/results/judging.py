@@ -5,25 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.benchmarks.catalogue import parse_task
-from long_context_tasks.hosts.stored import (
-    StoredRun,
-    responses_to,
-)
+from long_context_tasks.hosts.stored import StoredRun, responses_to
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.task_judge import with_judge
-from long_context_tasks.results.evaluations import (
-    judged_path,
-    needs_no_judge,
-)
+from long_context_tasks.results.evaluations import judged_path, needs_no_judge
 from long_context_tasks.results.new_scores import (
     ROW_KEYS,
     NewScores,
     RunTasks,
     ScoreFigures,
-    naming,
+    error_of,
     score_all,
     utc_now,
-    with_tasks,
 )
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE
@@ -52,17 +45,17 @@ def prepare(
 ) -> tuple[list[StoredRun], list[str]]:
     """Return the runs that can be judged, and messages about the others; ``any_task``: a judge can judge even tasks that need no judge."""
     ready, skipped = [], []
-    read = [run for run in runs if any_task or not needs_no_judge(run) or parse_task(run.task).judged]
-    for run, task in with_tasks(read, tasks):
-        if isinstance(task, str):
-            skipped.append(task)
-        # A trained judge compares a response with the right answer, which the task must provide.
-        elif task.judging is not None or (any_task and task.asked_and_right is not None):
-            try:
+    for run in runs:
+        try:
+            if not any_task and needs_no_judge(run) and not parse_task(run.task).judged:
+                continue
+            task = tasks.of(run)
+            # A trained judge compares a response with the right answer, which the task must provide.
+            if task.judging is not None or (any_task and task.asked_and_right is not None):
                 responses_to(run, task)
                 ready.append(run)
-            except InputError as error:
-                skipped.append(naming(run, error))
+        except InputError as error:
+            skipped.append(error_of(run, error))
     return ready, skipped
 
 
@@ -73,7 +66,7 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
         return None
     repeats = responses_to(run, task)
     judged = [judge.verdicts(task, responses) for responses in repeats]
-    verdicts, usage = [found for found, _ in judged], [line for _, line in judged]
+    verdicts, usage = [by_case for by_case, _ in judged], [line for _, line in judged]
     rubric, description = judge.rubric_name, judge.description()
     scored = NewScores(run, task, repeats, verdicts, score_all(task, repeats, verdicts, rubric), rubric)
     path = judged_path(run, config.name, description)
@@ -85,7 +78,7 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
         "notes": list(scored.notes),
     }
     scored.write(path, config.name, more)
-    turns = [turn for found in verdicts for by_turn in found.values() for turn in by_turn]
+    turns = [turn for by_case in verdicts for by_turn in by_case.values() for turn in by_turn]
     judged_turns = sum(any(verdict.score is not None for verdict in turn) for turn in turns)
     return JudgedRun(scored.figures, config.name, "; ".join(usage), path, judged_turns)
 

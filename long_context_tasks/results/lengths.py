@@ -30,29 +30,27 @@ _NUMBER = re.compile(r"[01](?:\.\d+)?")
 
 @dataclass(frozen=True)
 class FamilyLength:
-    # model, benchmark, family, variant, judge, settings: fields that the cells share; the settings are
-    # without the length
     model: str
     benchmark: str
     family: str
     variant: str
     judge: str | None
-    settings: str
+    settings: str  # without the length
     found: EffectiveLength  # claims, outcome of each length, and definition
     threshold: float | None = None  # the fixed bar; None for the relative bar
 
 
 def chances(cells: Sequence[Cell]) -> dict[str, float]:
     """Return the score of guessing for each task: from its card, or else the mean of the card's chance metric over a cell's cases."""
-    found: dict[str, float] = {}
+    by_task: dict[str, float] = {}
     for cell in cells:
         card = catalogue.parse_task(cell.task).card
         guess = cell.official.get(card.chance_metric)
         if (number := card_chance(card)) is not None:
-            found[cell.task] = number
-        elif guess is not None and guess.n and cell.task not in found:
-            found[cell.task] = guess.value
-    return found
+            by_task[cell.task] = number
+        elif guess is not None and guess.n:
+            by_task.setdefault(cell.task, guess.value)
+    return by_task
 
 
 def card_chance(card: TaskCard) -> float | None:
@@ -74,35 +72,28 @@ def family_lengths(
     The bar is a fraction of the score at the shortest length, both counted above chance if that is known for every length. Of several
     versions of a task the newest counts. A ``threshold`` (0 to 1) adds a second entry with a fixed bar; metrics in points get none.
     """
-    groups: dict[tuple[str, str, str, str, str | None, str], dict[int, tuple[int, Cell]]] = {}
-    for place, cell in enumerate(cells):
-        if cell.length is None:
-            continue
-        key = (
-            cell.benchmark,
-            cell.family,
-            cell.model,
-            cell.variant,
-            cell.judge,
-            settings_without_length(cell.settings),
-        )
-        held = groups.setdefault(key, {}).get(cell.length)
-        if held is None or _precedence(cell) > _precedence(held[1]):
-            groups[key][cell.length] = place, cell
+    groups: dict[tuple[Any, ...], dict[int, Cell]] = {}
+    for cell in sorted(cells, key=_precedence, reverse=True):
+        if cell.length is not None:
+            settings = settings_without_length(cell.settings)
+            key = (cell.benchmark, cell.family, cell.model, cell.variant, cell.judge, settings)
+            groups.setdefault(key, {}).setdefault(cell.length, cell)
     # With a single length there is nothing to compare its score with.
     groups = {key: lengths for key, lengths in groups.items() if len(lengths) > 1}
-    wanted = sorted({place for lengths in groups.values() for place, _ in lengths.values()})
-    found = turns_of_cells(collection, [cells[place] for place in wanted])
-    turns = {place: found[number] for number, place in enumerate(wanted) if number in found}
-    lengths_found: list[FamilyLength] = []
+    compared = [cell for lengths in groups.values() for cell in lengths.values()]
+    turns = turns_of_cells(collection, compared)
+    place = {id(cell): number for number, cell in enumerate(compared)}
+    found = []
     for (benchmark, family, model, variant, judge, settings), lengths in sorted(
         groups.items(), key=lambda item: tuple(map(str, item[0]))
     ):
-        scores = {}
-        for length, (place, _) in lengths.items():
-            scores[length] = _scores(turns[place]) if place in turns else LengthScores([], [])
-        heights = {length: chance[cell.task] for length, (_, cell) in lengths.items() if cell.task in chance}
-        points = next(iter(lengths.values()))[1].points
+        frames = {length: turns.get(place[id(cell)]) for length, cell in lengths.items()}
+        scores = {
+            length: LengthScores([], []) if frame is None else _scores(frame)
+            for length, frame in frames.items()
+        }
+        heights = {length: chance[cell.task] for length, cell in lengths.items() if cell.task in chance}
+        points = next(iter(lengths.values())).points
         # Rates outside 0 to 1 get the intervals of points, as everywhere else.
         shares = not points and all(
             0 <= value <= 1 for at_length in scores.values() for value in at_length.values
@@ -113,20 +104,10 @@ def family_lengths(
         }
         if threshold is not None and shares:
             bars[threshold] = Bar(f"{100 * threshold:g} %", dict.fromkeys(lengths, threshold))
-        lengths_found += [
-            FamilyLength(
-                model,
-                benchmark,
-                family,
-                variant,
-                judge,
-                settings,
-                effective_length(scores, bar, rates=shares),
-                fixed,
-            )
-            for fixed, bar in bars.items()
-        ]
-    return lengths_found
+        for fixed, bar in bars.items():
+            outcome = effective_length(scores, bar, rates=shares)
+            found.append(FamilyLength(model, benchmark, family, variant, judge, settings, outcome, fixed))
+    return found
 
 
 def _scores(turns: pl.DataFrame) -> LengthScores:
@@ -142,12 +123,11 @@ def _precedence(cell: Cell) -> tuple[int, bool, int]:
 
 
 def settings_without_length(settings: str) -> str:
-    held = held_settings(settings)
-    if settings and not held and settings.strip() != "{}":
+    parsed = held_settings(settings)
+    if settings and not parsed and settings.strip() != "{}":
         return settings  # not a JSON object
-    return json.dumps(
-        {name: value for name, value in held.items() if name != _LENGTH}, sort_keys=True, ensure_ascii=False
-    )
+    parsed.pop(_LENGTH, None)
+    return json.dumps(parsed, sort_keys=True, ensure_ascii=False)
 
 
 def length_words(found: EffectiveLength) -> str:

@@ -91,6 +91,10 @@ class ModelFacts(Checked):
     parameters: _Text = ""
 
 
+class _ModelsFile(Checked):
+    models: list[ModelFacts]
+
+
 @dataclass(frozen=True)
 class Models:
     facts: Mapping[str, ModelFacts] = field(default_factory=dict)
@@ -123,18 +127,13 @@ def read_models(path: Path) -> Models:
             aliases: [qwen3-8b-vllm, /data/models/Qwen3-8B]
     """
     content = read_yaml(path, "file of models", remedy=_EXAMPLE)
-    rows = content.get("models") if isinstance(content, Mapping) and set(content) == {"models"} else None
-    if not isinstance(rows, list):
-        raise InputError(f"{path}: no list of models; {_EXAMPLE}")
-    facts: dict[str, ModelFacts] = {}
+    models = validated(_ModelsFile, content, str(path), remedy=_EXAMPLE).models
     owner: dict[str, str] = {}
-    for number, row in enumerate(rows, start=1):
-        model = validated(ModelFacts, row, f"{path}, model {number}", remedy=_EXAMPLE)
-        facts[model.name] = model
+    for number, model in enumerate(models, start=1):
         for name in dict.fromkeys((model.name, *model.aliases)):
             if name in owner:
                 raise InputError(
-                    f"{path}, model {number}: {name} is a name of {owner[name]} already; a name belongs to one model"
+                    f"{path}: models, item {number}: {name} is a name of {owner[name]} already; a name belongs to one model"
                 )
             owner[name] = model.name
-    return Models(facts)
+    return Models({model.name: model for model in models})

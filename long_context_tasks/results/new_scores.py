@@ -1,7 +1,7 @@
 """New scores of stored runs, by a judge or by today's rules, in the form in which both are written next to the run."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -9,17 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import (
-    AS_IN_THE_RUN,
-    Places,
-    Responses,
-    StoredRun,
-    load_task,
-)
+from long_context_tasks.hosts.stored import AS_IN_THE_RUN, Places, Responses, StoredRun, load_task
 from long_context_tasks.judges.task_judge import Verdicts, score_turns
-from long_context_tasks.results.evaluations import (
-    write_judged,
-)
+from long_context_tasks.results.evaluations import write_judged
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.stats.means import task_numbers
 
@@ -78,16 +70,9 @@ class NewScores:
 
     @property
     def figures(self) -> ScoreFigures:
-        task = self.task
-        return ScoreFigures(
-            self.run,
-            task.version,
-            task.metrics,
-            frozenset(task.points),
-            self.numbers,
-            self.not_scored,
-            self.notes,
-        )
+        task, points = self.task, frozenset(self.task.points)
+        numbers, not_scored, notes = self.numbers, self.not_scored, self.notes
+        return ScoreFigures(self.run, task.version, task.metrics, points, numbers, not_scored, notes)
 
     def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
         """Yield repeat, case, turn and scores of every turn."""
@@ -121,7 +106,7 @@ class NewScores:
     def _rows(self, judge: str | None) -> Iterator[dict[str, Any]]:
         run, metrics = self.run, self.task.metrics
         for repeat, case, turn, scores in self.turns():
-            found = self.verdicts[repeat]
+            verdicts = self.verdicts[repeat]
             place = (run.made, run.model, run.task, case, turn, *([repeat] if repeat else []))
             yield {
                 "id": "/".join(map(str, place)),
@@ -136,24 +121,24 @@ class NewScores:
                 **({} if judge is None else {judge: scores[metrics[0]].value}),
                 "scores": {name: scores[name].value for name in metrics},
                 "reasons": {name: reason for name in metrics if (reason := scores[name].reason)},
-                "verdicts": [verdict.row() for verdict in (found[case][turn] if found else ())],
+                "verdicts": [verdict.row() for verdict in (verdicts[case][turn] if verdicts else ())],
             }
 
     def by_seed(self, seeds: Sequence[Any]) -> dict[str, dict[str, float]]:
         if len(seeds) < 2 or self.rubric is None:
             return {}
-        found = {}
+        by_seed = {}
         for seed in seeds:
-            only = [
+            of_seed = [
                 {
-                    case: [[v for v in turn if v.seed == seed] for turn in turns]
+                    case: [[verdict for verdict in turn if verdict.seed == seed] for turn in turns]
                     for case, turns in by_case.items()
                 }
                 for by_case in self.verdicts
             ]
-            numbers = self._numbers(score_all(self.task, self.repeats, only, self.rubric))
-            found[str(seed)] = {name: numbers[name] for name in (*self.task.metrics, "n_scored")}
-        return found
+            numbers = self._numbers(score_all(self.task, self.repeats, of_seed, self.rubric))
+            by_seed[str(seed)] = {name: numbers[name] for name in (*self.task.metrics, "n_scored")}
+        return by_seed
 
     def _numbers(self, scores: Sequence[CaseScores]) -> dict[str, float]:
         task = self.task
@@ -168,9 +153,9 @@ def score_all(
 ) -> list[CaseScores]:
     return [
         turn
-        for responses, found in zip(repeats, verdicts, strict=True)
+        for responses, by_case in zip(repeats, verdicts, strict=True)
         for case, turns in responses.items()
-        for turn in score_turns(task, task.by_id[case], turns, found.get(case, ()), rubric)
+        for turn in score_turns(task, task.by_id[case], turns, by_case.get(case, ()), rubric)
     ]
 
 
@@ -192,18 +177,7 @@ class RunTasks:
         return type(self), (self.places,)
 
 
-def with_tasks(runs: Iterable[StoredRun], tasks: RunTasks) -> Iterator[tuple[StoredRun, LoadedTask | str]]:
-    """Yield runs with their tasks, or with the reason why the task cannot be loaded."""
-    for run in runs:
-        try:
-            task = tasks.of(run)
-        except InputError as error:
-            yield run, naming(run, error)
-            continue
-        yield run, task
-
-
-def naming(run: StoredRun, error: InputError) -> str:
+def error_of(run: StoredRun, error: InputError) -> str:
     """Return the message of an error about a run, with the run named once."""
     message = str(error)
     return message if str(run.folder) in message or str(run) in message else f"{run}: {message}"

@@ -5,7 +5,7 @@ that they were made from.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +13,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import (
-    StoredCase,
-    StoredRun,
-    cases_of,
-    in_repeats,
-    metric_names,
-)
+from long_context_tasks.hosts.stored import StoredCase, StoredRun, cases_of, in_repeats, metric_names
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts
 from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
@@ -38,10 +32,9 @@ from long_context_tasks.results.new_scores import (
     NewScores,
     RunTasks,
     ScoreFigures,
-    naming,
+    error_of,
     score_all,
     utc_now,
-    with_tasks,
 )
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.response import ENDPOINT_FAILED, NOT_JUDGED, UNPARSABLE
@@ -57,13 +50,11 @@ _Count = Annotated[int, Field(strict=True, ge=0)]
 
 @dataclass(frozen=True)
 class Change:
-    # case, turn, repeat: the turn
     case: str
     turn: int
     repeat: int
     metric: str
-    # before, after: its value; None if not scored
-    before: float | None
+    before: float | None  # None if not scored
     after: float | None
 
 
@@ -94,34 +85,27 @@ class Rescored:
         return len({(change.case, change.repeat) for change in self.changes if change.metric == metric})
 
 
-def to_rescore(runs: Sequence[StoredRun], tasks: RunTasks) -> Iterator[tuple[Evaluation, LoadedTask] | str]:
-    """Yield the evaluations of runs with today's tasks, one for each judge, or messages about runs that cannot be scored."""
-    for run, task in with_tasks(runs, tasks):
-        if isinstance(task, str):
-            yield task
-            continue
+def rescored_run(tasks: RunTasks, write: bool, run: StoredRun) -> list[Rescored | str]:
+    """Run :func:`rescore` for each judge of a run, in a worker of an engine; error messages are results."""
+    try:
+        task = tasks.of(run)
         if run.version > task.version:
-            yield (
+            raise InputError(
                 f"{run}: has scores of version {run.version} of the task, but this package has version {task.version}; update it "
                 "(pip install -U long_context_tasks)"
             )
-            continue
-        found, damaged = original_evaluations(run)
-        yield from damaged
-        if not found or (run.numbers and not run.judge and task.judging is None):
-            found = [unjudged_evaluation(run, original=True), *found]
-        yield from ((evaluation, task) for evaluation in found)
-
-
-def rescored_run(tasks: RunTasks, write: bool, run: StoredRun) -> list[Rescored | str]:
-    """Run :func:`rescore` for all evaluations of a run in a worker of an engine; error messages are results."""
-    found: list[Rescored | str] = []
-    for each in to_rescore([run], tasks):
+    except InputError as error:
+        return [error_of(run, error)]
+    evaluations, damaged = original_evaluations(run)
+    if not evaluations or (run.numbers and not run.judge and task.judging is None):
+        evaluations = [unjudged_evaluation(run, original=True), *evaluations]
+    results: list[Rescored | str] = list(damaged)
+    for evaluation in evaluations:
         try:
-            found.append(each if isinstance(each, str) else rescore(*each, write=write))
+            results.append(rescore(evaluation, task, write=write))
         except InputError as error:
-            found.append(naming(run, error))
-    return found
+            results.append(error_of(run, error))
+    return results
 
 
 def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) -> Rescored:
@@ -220,17 +204,11 @@ def _by_responses(evaluation: Evaluation, task: LoadedTask, cases: Sequence[_Sco
     if rubric is not None:
         reader = task.judging.rubric(rubric)
         weighed, place = description.get("logprobs") is not None, f"{run}: a verdict of {evaluation.judge}"
-        read = (
-            (
-                case,
-                [
-                    [read_again(row, reader, weighed=weighed, place=place) for row in turn.verdicts]
-                    for turn in turns
-                ],
-            )
-            for case, turns in cases
-        )
-        verdicts = list(in_repeats(read))
+
+        def read(turn: TurnScores) -> list[Verdict]:
+            return [read_again(row, reader, weighed=weighed, place=place) for row in turn.verdicts]
+
+        verdicts = list(in_repeats((case, list(map(read, turns))) for case, turns in cases))
     return NewScores(run, task, repeats, verdicts, score_all(task, repeats, verdicts, rubric), rubric)
 
 
@@ -266,8 +244,8 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: 
 
     ``weighed``: whether the judge's scores are weighted by the probabilities of tokens. ``place`` names the row in errors.
     """
-    held = validated(_VerdictRow, row, place, remedy="judge it again with `lct judge run`")
-    replies = held.replies()
+    verdict = validated(_VerdictRow, row, place, remedy="judge it again with `lct judge run`")
+    replies = verdict.replies()
     score: float | None = None
     seen: list[Reply] = []
     for reply in replies:
@@ -276,16 +254,16 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: 
         if score is not None:
             break
     # Items with only empty replies carry an error too, but count as unparsable.
-    failed = ENDPOINT_FAILED if held.reason == ENDPOINT_FAILED else UNPARSABLE
+    failed = ENDPOINT_FAILED if verdict.reason == ENDPOINT_FAILED else UNPARSABLE
     return Verdict(
         score=score,
         reason=None if score is not None else failed,
         feedback=seen[-1].text if seen else None,
         replies=tuple(reply.text for reply in seen),
-        seed=held.seed,
-        key=str(held.key),
-        usage=Usage(len(replies), held.prompt_tokens, held.completion_tokens),
-        error=held.error,
+        seed=verdict.seed,
+        key=str(verdict.key),
+        usage=Usage(len(replies), verdict.prompt_tokens, verdict.completion_tokens),
+        error=verdict.error,
         top_logprobs=seen[-1].top_logprobs if seen else None,
     )
 
@@ -314,16 +292,13 @@ def _lost(scored: NewScores, cases: Sequence[_Scored]) -> list[str]:
     before = sum(
         row.get("score") is not None for _, turns in cases for turn in turns for row in turn.verdicts
     )
-    after = sum(
-        verdict.score is not None
-        for by_case in scored.verdicts
-        for turns in by_case.values()
-        for turn in turns
-        for verdict in turn
+    turns_now = (turn for by_case in scored.verdicts for turns in by_case.values() for turn in turns)
+    lost = before - sum(verdict.score is not None for turn in turns_now for verdict in turn)
+    return (
+        [f"{lost} replies of the judge no longer have a score; `lct judge run` would ask again"]
+        if lost > 0
+        else []
     )
-    if after >= before:
-        return []
-    return [f"{before - after} replies of the judge no longer have a score; `lct judge run` would ask again"]
 
 
 def _provenance(evaluation: Evaluation, task: LoadedTask) -> str:

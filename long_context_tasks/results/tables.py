@@ -29,13 +29,14 @@ RESULTS = "results.parquet"
 TABLES = ("leaderboard", "lengths", "runs")
 FILES = (RESULTS, *(f"{name}.{form}" for name in TABLES for form in ("csv", "json", "parquet")))
 
+# Columns of RUNS that every score in results.parquet has.
 JOINED = (
     *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
     *("version", "judge", "headline", "settings", "made", "host_version", "package", "commit"),
 )
-"""Columns of ``RUNS`` that every score in ``results.parquet`` has."""
 
 _TEXTS = pl.List(pl.String())
+# A row for each cell.
 LEADERBOARD: dict[str, pl.DataType] = {
     **dict.fromkeys(("benchmark", "task", "model", "metric"), pl.String()),
     "length": pl.Int64(),
@@ -49,13 +50,12 @@ LEADERBOARD: dict[str, pl.DataType] = {
     **dict.fromkeys(("hosts", "host_versions", "packages", "commits"), _TEXTS),
     **{"made": pl.String(), "runs": _TEXTS, "official": _TEXTS},
 }
-"""Columns of ``leaderboard``: a row for each cell."""
+# A row for each effective context length.
 LENGTHS: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", "benchmark", "family", "variant", "judge"), pl.String()),
     **{"threshold": pl.Float64(), "settings": pl.String(), "at_least": pl.Int64(), "below": pl.Int64()},
     **dict.fromkeys(("outcomes", "n", "coverage", "definition"), pl.String()),
 }
-"""Columns of ``lengths``: a row for each effective context length."""
 
 TERMINAL_COLUMNS = (
     *("task", "model", "judge", "metric", "score", "95 % interval", "n", "runs", "host", "notes"),
@@ -71,11 +71,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 def write_tables(
     folder: Path, collection: Collection, cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()
 ) -> list[Path]:
-    """Write all files into a folder, each atomically, and return their paths.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write all files into a folder, each atomically, and return their paths."""
     make_folder(folder, remedy=_REMEDY)
     contents: dict[str, bytes | str] = {RESULTS: _parquet(joined(collection))}
     runs = collection.runs.with_columns(pl.col("source").map_elements(shown_source, return_dtype=pl.String()))
@@ -127,15 +123,17 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
-    rows = [length_document(row) for row in lengths]
-    for row in rows:
-        for name in ("settings", "outcomes", "n", "coverage"):
-            row[name] = None if row[name] is None else json.dumps(json_value(row[name]), sort_keys=True)
+    rows = [
+        {
+            name: json.dumps(json_value(value), sort_keys=True) if isinstance(value, dict) else value
+            for name, value in length_document(length).items()
+        }
+        for length in lengths
+    ]
     return pl.DataFrame(rows, schema=LENGTHS)
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """Return a table as CSV; see :func:`csv_lines`."""
     return csv_lines([frame.columns, *frame.iter_rows()])
 
 
@@ -184,7 +182,7 @@ def reasons_text(mean: Mean) -> str:
     >>> reasons_text(Mean(0.5, 0.1, 0.9, 3, 4, {"empty": 2, "does_not_fit": 1}))
     '2 empty, 1 does_not_fit'
     """
-    ordered = sorted(mean.reasons.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(mean.reasons.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {name}" for name, count in ordered)
 
 
@@ -281,11 +279,7 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
 
 
 def write_csv(tables: Sequence[Table], folder: Path) -> None:
-    """Write each table as ``<key>.csv``.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write each table as ``<key>.csv``."""
     remedy = "choose another folder with --csv"
     make_folder(folder, remedy=remedy)
     for table in tables:

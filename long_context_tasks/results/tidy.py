@@ -56,34 +56,25 @@ SCORES: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Collection:
-    """Runs and scores as tables.
+    """Runs and scores as tables."""
 
-    Attributes:
-        runs: see :data:`RUNS`.
-        scores: see :data:`SCORES`.
-        problems: files that could not be used, each with the reason and a remedy.
-        notes: remarks on the numbers, such as names shown as one model.
-    """
+    runs: pl.DataFrame  # see RUNS
+    scores: pl.DataFrame  # see SCORES
+    problems: tuple[str, ...] = ()  # files that could not be used, each with the reason and a remedy
+    notes: tuple[str, ...] = ()  # remarks on the numbers, such as names shown as one model
 
-    runs: pl.DataFrame
-    scores: pl.DataFrame
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    def scores_by_run(self) -> dict[str, pl.DataFrame]:
+        parts = self.scores.partition_by("run", as_dict=True, maintain_order=True)
+        return {str(run): scores for (run,), scores in parts.items()}
 
 
 @dataclass(frozen=True)
 class TidyRun:
-    """A run as rows of the tidy schema.
+    """A run as rows of the tidy schema."""
 
-    Attributes:
-        row: its row of :data:`RUNS`.
-        label: label of the judge; see :func:`long_context_tasks.results.evaluations.judge_label`.
-        scores: its rows of :data:`SCORES`.
-    """
-
-    row: Mapping[str, Any]
-    label: str
-    scores: pl.DataFrame = field(repr=False)
+    row: Mapping[str, Any]  # its row of RUNS
+    label: str  # label of the judge, see judge_label
+    scores: pl.DataFrame = field(repr=False)  # its rows of SCORES
 
     def numbers(self) -> dict[str, float]:
         """Compute means and counts from the scores, under the names that a host's result file has."""

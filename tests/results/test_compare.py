@@ -188,7 +188,7 @@ def test_a_mean_over_tasks_gives_tasks_the_same_weight(tmp_path: Path) -> None:
     add(tmp_path, "crow", [1.0] * 2, THIRD)
     found = compared(tmp_path, "owl", "crow")
     [row] = found.benchmarks
-    assert row.tasks == (OTHER, THIRD) and row.benchmark == "ada_leval"
+    assert row.tasks == (OTHER, THIRD) and row.cell.benchmark == "ada_leval"
     assert (row.comparison.mean_first, row.comparison.mean_second) == (pytest.approx(0.5), pytest.approx(0.5))
     assert row.comparison.difference == pytest.approx(0, abs=1e-12)
     assert (row.comparison.n, row.comparison.clusters, row.comparison.family) == (12, 10, 1)
@@ -217,7 +217,7 @@ def test_judges_and_points(tmp_path: Path) -> None:
         told: dict[str, Any] = {"judge": {"name": "j"}, "points": ("judge_score",), "made": "20260101_100000"}
         write_opencompass(tmp_path / model, Run(cases, CONVERSATION, model, **told))
     [row] = compared(tmp_path, "owl", "crow").tasks
-    assert row.points and row.judge == "j" and row.comparison.difference == pytest.approx(3)
+    assert row.cell.points and row.cell.judge == "j" and row.comparison.difference == pytest.approx(3)
     assert (row.comparison.n, row.n_cases) == (14, 7)
     columns, [shown] = shown_table("owl", "crow", [row])
     assert shown[0] == f"{CONVERSATION}\n(judge j)" and "+3.00" in shown[5]

@@ -88,13 +88,16 @@ def test_the_file_of_models_names_and_joins_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("models: {a: b}", "no list of models"),
-        ("- name: a", "no list of models"),
-        ("models: [{window: 8k}]", "model 1: name"),
+        ("models: {a: b}", "models must be a list"),
+        ("- name: a", "must be keys and values"),
+        ("models: [{window: 8k}]", "models, item 1, name"),
         ("models: [{name: a, size: 8}]", "size"),
         ("models: [{name: a, aliases: b}]", "aliases"),
-        ("models: [{name: a, window: big}]", "model 1: window"),
-        ("models: [{name: a, aliases: [x]}, {name: b, aliases: [x]}]", "model 2: x is a name of a already"),
+        ("models: [{name: a, window: big}]", "models, item 1, window"),
+        (
+            "models: [{name: a, aliases: [x]}, {name: b, aliases: [x]}]",
+            "models, item 2: x is a name of a already",
+        ),
         ("models: [{name: a}, {name: a}]", "a is a name of a already"),
         ("models: [", "not YAML"),
         (None, "no such file"),

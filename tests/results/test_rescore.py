@@ -34,7 +34,7 @@ from long_context_tasks.results.evaluations import (
 )
 from long_context_tasks.results.judging import judge_run
 from long_context_tasks.results.new_scores import RunTasks
-from long_context_tasks.results.rescore import Rescored, rescore, to_rescore
+from long_context_tasks.results.rescore import Rescored, rescore, rescored_run
 from long_context_tasks.schema import InputError
 
 SUMMARIES = "ethic_summarize_law"
@@ -71,9 +71,11 @@ def results(left: Path, tmp_path: Path) -> Path:
 def again(results: Path, *, write: bool = True) -> dict[str, Rescored]:
     """Everything scored again, by task; of a run with several judges the last."""
     made = {}
-    for one in to_rescore(find_runs(results).runs, RunTasks()):
-        assert not isinstance(one, str), one
-        made[one[0].run.task] = rescore(*one, write=write)
+    for run in find_runs(results).runs:
+        for rescored in rescored_run(RunTasks(), write, run):
+            if isinstance(rescored, str):
+                raise InputError(rescored)
+            made[run.task] = rescored
     return made
 
 
@@ -272,8 +274,8 @@ def test_responses_that_were_not_kept_or_are_of_other_data(results: Path) -> Non
 
 def test_a_newer_version_than_ours_is_left_alone(results: Path) -> None:
     change_results(results, ADA, version=99)
-    [message] = [one for one in to_rescore([only(results, ADA)], RunTasks()) if isinstance(one, str)]
-    assert "version 99" in message and "update" in message
+    with pytest.raises(InputError, match=r"version 99 .*update"):
+        again(results)
 
 
 def test_a_run_in_which_nothing_was_sent_to_the_judge(

@@ -58,7 +58,7 @@ def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
     assert unjudged_evaluation(run).numbers["strict_accuracy"] == 1
     run = likelihood_run([replace(cases[0], num_candidate_tokens=None)], tmp_path)
     with pytest.raises(InputError, match="numbers of tokens"):
-        rescore(unjudged_evaluation(run), task)
+        rescore(unjudged_evaluation(run, original=True), task)
     run = likelihood_run([replace(cases[0], log_likelihoods=(-1.0,), num_candidate_tokens=(1,))], tmp_path)
     with pytest.raises(InputError, match="other data"):
-        rescore(unjudged_evaluation(run), task)
+        rescore(unjudged_evaluation(run, original=True), task)

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ _PLACES = ("lct_data_dir", "lct_carriers", "lct_judge")
 
 @dataclass(frozen=True)
 class PackedBundle:
-    path: Path  # path of the file
+    path: Path
     runs: int
     cases: int  # number of cases with responses
     size: int  # number of bytes
@@ -47,12 +47,13 @@ class PackedBundle:
 
 def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list[PackedBundle]:
     """Write bundles of all runs: one if ``out`` ends in ``.zip``, and otherwise one per model into the folder ``out``."""
-    runs = {str(row["run"]): row for row in collected.collection.runs.iter_rows(named=True)}
-    models: dict[str, list[str]] = {}
-    for key, row in runs.items():
-        models.setdefault(str(publishable(row["model"])), []).append(key)
+    rows = list(collected.collection.runs.sort("task", "made", "run").iter_rows(named=True))
+    scores = collected.collection.scores_by_run()
     if out.suffix == ".zip":
-        return [_write(out, collected, runs, list(runs), with_responses=responses)]
+        return [_write(out, collected, rows, scores, with_responses=responses)]
+    models: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        models.setdefault(str(publishable(row["model"])), []).append(row)
     names = {model: file_name(model) for model in models}
     # File systems may ignore case.
     counts = Counter(name.lower() for name in names.values())
@@ -61,8 +62,8 @@ def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list
             names[model] = f"{name}-{hashlib.sha256(model.encode('utf-8', 'replace')).hexdigest()[:8]}"
     make_folder(out, remedy=_REMEDY)
     return [
-        _write(out / f"{names[model]}{BUNDLE_SUFFIX}", collected, runs, keys, with_responses=responses)
-        for model, keys in sorted(models.items())
+        _write(out / f"{names[model]}{BUNDLE_SUFFIX}", collected, rows, scores, with_responses=responses)
+        for model, rows in sorted(models.items())
     ]
 
 
@@ -78,49 +79,37 @@ def file_name(model: str) -> str:
 def _write(
     path: Path,
     collected: CollectedRuns,
-    rows: Mapping[str, Mapping[str, Any]],
-    keys: list[str],
+    rows: Iterable[Mapping[str, Any]],
+    scores: Mapping[str, pl.DataFrame],
     *,
     with_responses: bool,
 ) -> PackedBundle:
-    scores = {
-        str(key[0]): frame
-        for key, frame in collected.collection.scores.filter(pl.col("run").cast(pl.String()).is_in(keys))
-        .partition_by("run", as_dict=True, maintain_order=True)
-        .items()
-    }
     runs: list[BundleRun] = []
     responses: dict[str, list[dict[str, Any]]] = {}
     withheld: set[str] = set()
     old: list[str] = []
-    for key in sorted(
-        keys, key=lambda evaluation: (rows[evaluation]["task"], rows[evaluation]["made"], evaluation)
-    ):
-        row, evaluation = rows[key], collected.evaluations[key]
-        card = catalogue.card(str(row["benchmark"]))
+    for row in rows:
+        key, evaluation = row["run"], collected.evaluations[row["run"]]
+        card = catalogue.card(row["benchmark"])
         if why := older_version(row["version"], card.version):
             old.append(f"{row['task']} of {row['model']}: {why}")
-        allowed = bool(card.redistribute.get("responses"))
         answers = None
-        if with_responses and allowed:
+        if not card.redistribute.get("responses"):
+            withheld.add(row["benchmark"])
+        elif with_responses:
             # Runs that differ only in the judge share their responses.
-            answers = run_key(unjudged_evaluation(evaluation.run))
-            if answers not in responses:
-                responses[answers] = [row for case in evaluation.run.cases() for row in _case_rows(case)]
+            name = run_key(unjudged_evaluation(evaluation.run))
+            if name not in responses:
+                responses[name] = [row for case in evaluation.run.cases() for row in _case_rows(case)]
             # Empty responses only make the bundle larger.
-            if not any(row["text"] or row["log_likelihoods"] for row in responses[answers]):
-                answers = None
-        elif not allowed:
-            withheld.add(str(row["benchmark"]))
+            if any(row["text"] or row["log_likelihoods"] for row in responses[name]):
+                answers = name
         # The run's own settings: those of the tables may have digits that depend on which other runs were collected.
-        row = {**row, "settings": as_json(settings_of(evaluation.run))}
-        runs.append(
-            BundleRun(
-                bundle_row(row), collected.labels[key], scores[key], answers, _finite(evaluation.by_seed)
-            )
-        )
+        packed = bundle_row({**row, "settings": as_json(settings_of(evaluation.run))})
+        by_seed = _finite(evaluation.by_seed)
+        runs.append(BundleRun(packed, collected.labels[key], scores[key], answers, by_seed))
     used = {run.answers for run in runs}
-    responses = {name: found for name, found in responses.items() if name in used}
+    responses = {name: rows for name, rows in responses.items() if name in used}
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
     n_cases = sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
