@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic.files import NAME
+from long_context_tasks.benchmarks.ethic.data import NAME
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts

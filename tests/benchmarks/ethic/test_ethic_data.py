@@ -18,7 +18,7 @@ from tiny_model import demo_model
 from long_context_tasks.benchmarks.catalogue import card, load_task, resolve_options, task_specs
 from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic import prompt_tokens as prompt_length
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
+from long_context_tasks.benchmarks.ethic.data import CONFIGURATIONS as TASKS
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn
 from long_context_tasks.tokens import CL100K, cl100k_encoding
 

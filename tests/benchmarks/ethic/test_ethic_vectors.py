@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
+from long_context_tasks.benchmarks.ethic.data import CONFIGURATIONS
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts

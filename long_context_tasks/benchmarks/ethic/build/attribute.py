@@ -7,6 +7,8 @@ the background of some other review is shown, and "none" is right.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
@@ -59,8 +61,7 @@ def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewT
     return ReviewTarget(others[first], frozenset(), NONE)
 
 
-@dataclass(frozen=True)
-class _Abstracts:
+class _Abstracts(NamedTuple):
     """The context of a case: some abstracts of a review, by study."""
 
     review: Review
@@ -69,32 +70,12 @@ class _Abstracts:
     length: int
 
 
-@dataclass(frozen=True)
-class _Screened(ContextCandidate[_Abstracts]):
-    review: Review
-    target: ReviewTarget | None
-    pieces: Mapping[str, Piece]
-    settings: EthicSettings
-    can_write_background: bool
-
-    def context(self, length: int) -> _Abstracts:
-        if self.target is None:
-            raise NoCase("no other review to compare with")
-        chosen = _choose(self.review, self.target, self.pieces, self.settings, length)
-        filled = sum(piece.tokens for piece in chosen.values())
-        if not chosen or filled < self.settings.min_fill * self.settings.budget(length):
-            raise NoCase(UNFILLED)
-        if not self.target.review.background and not self.can_write_background:
-            raise NoCase(_NO_BACKGROUND)
-        return _Abstracts(self.review, self.target, chosen, length)
-
-
 def build_attribute_medicine(
     reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Work
 ) -> DomainCases:
     """Build cases with as many abstracts of a review as fit, in random order; right ones fill half of the context at most."""
 
-    def candidates() -> Iterator[_Screened]:
+    def candidates() -> Iterator[ContextCandidate[_Abstracts]]:
         for review in progress.over(reviews, "reading and encoding abstracts", "review"):
             pieces: dict[str, Piece] = {}
             for study in review.studies:
@@ -105,23 +86,41 @@ def build_attribute_medicine(
             tokens = sum(piece.tokens for piece in pieces.values())
             key = choice_key(settings, "medicine", review.id)
             target = find_target(review, reviews, settings.seed)
-            yield _Screened(review.id, tokens, key, review, target, pieces, settings, annotator is not None)
+            known = annotator is not None or (target is not None and bool(target.review.background))
+            context = partial(_abstracts, review, target, pieces, settings, known)
+            yield ContextCandidate(review.id, tokens, key, context)
 
     plan = plan_contexts(candidates(), settings)
     # Written after planning, so that only the backgrounds of chosen reviews are paid for.
-    backgrounds = _backgrounds(
-        {found.target.review.id: found.target.review for found in plan.contexts}, annotator
-    )
+    targets = {chosen.target.review.id: chosen.target.review for chosen in plan.contexts}
+    backgrounds = _backgrounds(targets, annotator)
     built = DomainCases("attribute", "medicine", plan)
-    for found in plan.contexts:
-        with built.counting(found.length):
-            background = backgrounds[found.target.review.id]
+    for review, target, pieces, length in plan.contexts:
+        with built.counting(length):
+            background = backgrounds[target.review.id]
             if not background:
                 raise NoCase(_NO_BACKGROUND)
-            built.drafts.append(
-                review_draft(found.review, found.target, found.pieces, background, found.length)
-            )
+            built.drafts.append(review_draft(review, target, pieces, background, length))
     return built
+
+
+def _abstracts(
+    review: Review,
+    target: ReviewTarget | None,
+    pieces: Mapping[str, Piece],
+    settings: EthicSettings,
+    has_background: bool,
+    length: int,
+) -> _Abstracts:
+    if target is None:
+        raise NoCase("no other review to compare with")
+    chosen = _choose(review, target, pieces, settings, length)
+    filled = sum(piece.tokens for piece in chosen.values())
+    if not chosen or filled < settings.min_fill * settings.budget(length):
+        raise NoCase(UNFILLED)
+    if not has_background:
+        raise NoCase(_NO_BACKGROUND)
+    return _Abstracts(review, target, chosen, length)
 
 
 def _backgrounds(targets: Mapping[str, Review], annotator: Annotator | None) -> dict[str, str]:

@@ -12,7 +12,8 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import accumulate, chain, dropwhile
 from typing import Any, NamedTuple
 
@@ -318,20 +319,6 @@ class _Pages(NamedTuple):
     pages: list[CitingPage]
 
 
-@dataclass(frozen=True)
-class _Group(ContextCandidate[_Pages]):
-    group: CitedCase
-    chunked: Mapping[str, Sequence[Chunk]]
-    settings: EthicSettings
-
-    def context(self, length: int) -> _Pages:
-        budget = self.settings.budget(length)
-        pages = choose_pages(self.group, self.chunked, budget)
-        if sum(page.chunk.tokens for page in pages) < self.settings.min_fill * budget:
-            raise NoCase(UNFILLED)
-        return _Pages(self.group, length, pages)
-
-
 def build_attribute_law(
     opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> DomainCases:
@@ -361,7 +348,7 @@ def build_attribute_law(
 
 def _groups(
     opinions: Sequence[Opinion], chunked: dict[str, list[Chunk]], settings: EthicSettings, progress: Work
-) -> Iterator[_Group]:
+) -> Iterator[ContextCandidate[_Pages]]:
     """Yield the targets with the cases that cite them, and put the pages of these into ``chunked`` by id."""
     page_tokens = settings.chunk_tokens // 2
     for whole in progress.over(cited_cases(opinions), "reading and encoding opinions", "case"):
@@ -374,7 +361,17 @@ def _groups(
                 chunked[opinion.id] = list(chunks_of(pieces, page_tokens))
         tokens = sum(chunk.tokens for opinion in group.citing for chunk in chunked[opinion.id])
         # Without a key the first groups are chosen, which are those with the most citing cases.
-        yield _Group(group.target.id, tokens, "", group, chunked, settings)
+        yield ContextCandidate(group.target.id, tokens, "", partial(_pages, group, chunked, settings))
+
+
+def _pages(
+    group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], settings: EthicSettings, length: int
+) -> _Pages:
+    budget = settings.budget(length)
+    pages = choose_pages(group, chunked, budget)
+    if sum(page.chunk.tokens for page in pages) < settings.min_fill * budget:
+        raise NoCase(UNFILLED)
+    return _Pages(group, length, pages)
 
 
 def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budget: int) -> list[CitingPage]:

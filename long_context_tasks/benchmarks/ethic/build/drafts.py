@@ -2,11 +2,11 @@
 
 import random
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import nan
 from typing import Any, Generic, TypeVar
 
@@ -37,16 +37,13 @@ C = TypeVar("C")  # a planned context, from which a case is drafted
 
 
 @dataclass(frozen=True)
-class ContextCandidate(ABC, Generic[C]):
+class ContextCandidate(Generic[C]):
     """A document, review or group of opinions that may give a context of each length."""
 
     id: str
     tokens: int  # counting may stop at the longest length
     key: str  # the smallest ones are chosen; among equal ones, the first
-
-    @abstractmethod
-    def context(self, length: int) -> C:
-        """Return the context of a length, or raise NoCase."""
+    context: Callable[[int], C]  # takes a length; raises NoCase
 
 
 @dataclass(frozen=True)
@@ -106,33 +103,6 @@ class ContextWindow:
     length: int
     chunks: tuple[Chunk, ...]
 
-    @property
-    def tokens(self) -> int:
-        return sum(chunk.tokens for chunk in self.chunks)
-
-
-@dataclass(frozen=True)
-class _Document(ContextCandidate[ContextWindow]):
-    source: EthicSource
-    chunks: Sequence[Chunk]
-    settings: EthicSettings
-    fill: bool
-
-    def context(self, length: int) -> ContextWindow:
-        budget = self.settings.budget(length)
-        least = self.settings.min_fill * budget
-        if self.tokens < least:
-            raise NoCase(UNFILLED)
-        # Documents took turns; the context shows each of them in one piece.
-        taken = sorted(
-            first_fitting(self.chunks, budget, fill=self.fill), key=lambda chunk: chunk.pieces[0].part
-        )
-        found = ContextWindow(self.source, length, tuple(taken))
-        # Without fill the caller checks how much of the length is used.
-        if not taken or (self.fill and found.tokens < least):
-            raise NoCase(LOOSE)
-        return found
-
 
 def plan_windows(
     sources: Iterable[EthicSource], settings: EthicSettings, progress: Work, *, fill: bool = True
@@ -140,19 +110,33 @@ def plan_windows(
     """Plan windows of every length over the documents of one domain; for ``fill`` see :func:`first_fitting`."""
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
-    def documents() -> Iterator[_Document]:
+    def candidates() -> Iterator[ContextCandidate[ContextWindow]]:
         for source in progress.over(sources, "reading and encoding documents", "document"):
-            chunks = take_turns(
-                [
-                    first_chunks(own, settings.chunk_tokens, needed, settings.measure)
-                    for own in source.documents
-                ]
-            )
+            documents = [
+                first_chunks(texts, settings.chunk_tokens, needed, settings.measure)
+                for texts in source.documents
+            ]
+            chunks = take_turns(documents)
             tokens = sum(chunk.tokens for chunk in chunks)
             key = choice_key(settings, source.domain, source.id)
-            yield _Document(source.id, tokens, key, source, chunks, settings, fill)
+            yield ContextCandidate(source.id, tokens, key, partial(_window, source, chunks, settings, fill))
 
-    return plan_contexts(documents(), settings)
+    return plan_contexts(candidates(), settings)
+
+
+def _window(
+    source: EthicSource, chunks: Sequence[Chunk], settings: EthicSettings, fill: bool, length: int
+) -> ContextWindow:
+    budget = settings.budget(length)
+    least = settings.min_fill * budget
+    if sum(chunk.tokens for chunk in chunks) < least:
+        raise NoCase(UNFILLED)
+    # Documents took turns; the context shows each of them in one piece.
+    taken = sorted(first_fitting(chunks, budget, fill=fill), key=lambda chunk: chunk.pieces[0].part)
+    # Without fill the caller checks how much of the length is used.
+    if not taken or (fill and sum(chunk.tokens for chunk in taken) < least):
+        raise NoCase(LOOSE)
+    return ContextWindow(source, length, tuple(taken))
 
 
 def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
