@@ -22,17 +22,12 @@ BARE_NONE = re.compile(r"[\W_]*(?:none|n/a|无)[\W_]*", re.IGNORECASE)
 
 # Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label.
 _ASIDE = re.compile(
-    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
+    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
 )
 _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
-# Marks around or between lists, and their replacement.
-_REPLACED = (
-    (re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE), "; "),
-    (re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE), ""),
-    # "Study 1: 12, 45; Study 2: 7"
-    (re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE), "\n"),
-)
+# Between two lists in a line: "Study 1: 12, 45; Study 2: 7"
+_NEXT_LIST = re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE)
 # The number of an item in "1) 34; 2) 35".
 _PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
 _UNITS = (
@@ -49,51 +44,30 @@ _IN_WORDS = re.compile(
 )
 _LIST_MARK = re.compile(r"\s*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 # Words before the items of a list: "Study 1 -", "Numbers:", "**Study A**".
-_LABELS = (
-    re.compile(rf"\W*{WORDS['parts']}\s\W{{0,2}}\d+(?:\W{{0,3}}:|\*\*|\s[-–—→](?=\s))", re.IGNORECASE),
-    re.compile(r"(?:[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))){1,2}", re.IGNORECASE),
-    re.compile(r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])"),
+_LABEL = re.compile(
+    rf"\W*{WORDS['parts']}\s\W{{0,2}}\d+\s[-–—→](?=\s)|"
+    r"(?:[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))){1,2}|"
+    r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])",
+    re.IGNORECASE,
 )
 # The beginning of a sentence before its first number.
 _LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)", re.IGNORECASE)
-# A lead that continues a list.
-_GOES_ON = re.compile(r"\W*(?:then|next|also|and|finally|plus)\W*", re.IGNORECASE)
-_SEPARATOR = re.compile(
-    r"(?<=[a-z]):\s(?=\d+[;,])|[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|plus|y|et|und)\s", re.IGNORECASE
-)
+_SEPARATOR = re.compile(r"[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _BEFORE = r"[\W_]*(?:n\s?=\s?|(?:also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
-_ITEMS = (
-    re.compile(rf"{_BEFORE}(\d\w*)\b(?![.,]?\d|\s?%)", re.ASCII | re.IGNORECASE),
-    # "thirty-five (35)"
-    re.compile(r"[\W_]*[^\W\d_][^\d()]{0,40}\((\d+)\)[\W_]*\Z"),
-)
+_ITEM = re.compile(rf"{_BEFORE}(\d\w*)\b(?![.,]?\d|\s?%)", re.ASCII | re.IGNORECASE)
 _SPACED = re.compile(r"[\W_]*\d+(?:\s+\d+){2,}[\W_]*", re.ASCII)
-_SPACED_THOUSANDS = re.compile(r"\W*\d{1,3}(?:\s\d{3})+\W*")
 # A label of the number of items.
-_COUNT = re.compile(
-    r"\W*(?:total|count)\W*\Z|.{0,40}\b(?:number|count|total)(?: of)? (?:items|integers|numbers)",
-    re.IGNORECASE,
-)
+_COUNT = re.compile(r"\W*(?:total|count)\W*\Z", re.IGNORECASE)
 # A line about one number: "12 - patients, of whom 3 left".
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 # A line of ids with its label: "Study: 75359498, 63365911".
 _STUDY_IDS = re.compile(
     r"^\W{0,4}[^\W\d]{1,12}s?\s?(?:ids?)?:(?:[\s,;]{1,3}\d{6,9})+\s*$", re.IGNORECASE | re.MULTILINE
 )
-# A label that is an item itself: "448 people in all:".
-_COUNTED = re.compile(r"\W{0,4}(\d+)\s(?!items|integers|numbers)[^\W\d_]{3}[^\d:]{0,80}:")
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
-_ADDED = re.compile(rf"\b(?:add|also include)\s{_NUMBERS}", re.IGNORECASE)
-_WITHDRAWN = (
-    re.compile(
-        rf"\b(?:disregard|ignore|remove|delete|drop|omit|exclude|strike|leave out)\s{_NUMBERS}", re.IGNORECASE
-    ),
-    re.compile(
-        r"\b(\d+)\s(?:should|must|is to)\s(?:not|be\s(?:removed|excluded|dropped|disregarded|ignored))\b",
-        re.IGNORECASE,
-    ),
-)
+_ADDED = re.compile(rf"\badd\s{_NUMBERS}", re.IGNORECASE)
+_WITHDRAWN = re.compile(rf"\b(?:disregard|ignore|remove|exclude)\s{_NUMBERS}", re.IGNORECASE)
 _REPEATS = 0.6  # share of common items above which a list repeats the previous one instead of continuing it
 _STATED = (Standing.GIVEN, Standing.FIRST, Standing.ALONE)
 
@@ -120,17 +94,15 @@ def settled_numbers(text: str) -> list[str] | None:
         return [] if candidates else None
     after = text[chosen.end :]
     # Corrections after the list change it item by item.
-    added = [number for numbers in _ADDED.findall(after) for number in re.findall(r"\d+", numbers)]
-    withdrawn = " ".join(numbers for pattern in _WITHDRAWN for numbers in pattern.findall(after))
-    removed = set(re.findall(r"\d+", withdrawn))
+    added, removed = (
+        re.findall(r"\d+", " ".join(pattern.findall(after))) for pattern in (_ADDED, _WITHDRAWN)
+    )
     return [item for item in dict.fromkeys([*chosen.answer, *added]) if item not in removed]
 
 
 def _prepared(text: str) -> str:
-    """Return a text with digits for numbers in words, and without tags, explanations in brackets and numbers of items."""
-    text = text.strip()
-    for pattern, instead in _REPLACED:
-        text = pattern.sub(instead, text)
+    """Return a text with digits for numbers in words, and without explanations in brackets and numbers of items."""
+    text = _NEXT_LIST.sub("\n", text.strip())
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
@@ -167,9 +139,11 @@ def _lists(text: str) -> Iterator[Found]:
         mark = _LIST_MARK.match(text, start, stop)
         begin = mark.end() if mark else start
         sentence, start = text[begin:stop], stop
-        if counted := _COUNTED.match(sentence):
-            yield Found(begin, begin + counted.end(), (counted[1],))
-        offset, prose = _items_begin(sentence)
+        label = _LABEL.match(sentence)
+        offset = label.end() if label else 0
+        # Words that are not a label: "I see 3; 4"
+        if prose := _LEAD.match(sentence, offset):
+            offset = prose.end()
         body = sentence[offset:].rstrip()
         items, rest = _items(body, in_lines=in_lines)
         place = (begin + offset, begin + offset + len(body) - len(rest))
@@ -184,21 +158,11 @@ def _lists(text: str) -> Iterator[Found]:
             yield Found(*place, tuple(items[:1] if mark and _EXPLAINED.match(body) else items))
 
 
-def _items_begin(sentence: str) -> tuple[int, bool]:
-    """Return where the items of a sentence begin, and whether words that are not a label precede them: "I see 3; 4"."""
-    start = 0
-    for label in _LABELS:
-        if match := label.match(sentence, start):
-            start = match.end()
-    lead = _LEAD.match(sentence, start)
-    return (lead.end(), _GOES_ON.fullmatch(lead[0]) is None) if lead else (start, False)
-
-
 def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
     """Return the items of a list and the words after it."""
     if BARE_NONE.fullmatch(body):
         return ["none"], ""
-    if _SPACED.fullmatch(body) and not _SPACED_THOUSANDS.fullmatch(body):
+    if _SPACED.fullmatch(body):
         body = ";".join(body.split())
     # "123,456" on its own is two numbers; nothing else separates them.
     if ";" in body or re.search(r"\d,\s", body) or (in_lines and body.count(",") == 1) or "," not in body:
@@ -206,7 +170,7 @@ def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
     items: list[str] = []
     rest = ""
     for piece in _SEPARATOR.split(body):
-        if match := next(filter(None, (pattern.match(piece) for pattern in _ITEMS)), None):
+        if match := _ITEM.match(piece):
             items.append(match[1])
             rest = piece[match.end() :]
         elif re.search(r"[^\W\d_]", piece) and not BARE_NONE.fullmatch(piece):

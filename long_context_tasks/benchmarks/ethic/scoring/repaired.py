@@ -20,15 +20,17 @@ from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, ra
 from long_context_tasks.schema import response
 from long_context_tasks.schema.candidates import (
     OPENS,
+    SENTENCE_END,
     Candidate,
     Found,
     Standing,
     choose,
+    has_words,
     introduction,
     weigh,
 )
-from long_context_tasks.schema.orders import committed_order, runs, without_positions
-from long_context_tasks.schema.wrappers import narrow, out_of_tables, own_turn, unwrapped
+from long_context_tasks.schema.orders import committed_order, runs
+from long_context_tasks.schema.wrappers import out_of_tables, own_turn, unwrapped
 
 NONE = "none"  # the answer that there is nothing to list, in lower case
 # Characters to strip from both ends of an item.
@@ -49,29 +51,24 @@ _HEADINGS = (
     re.compile(r"(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{1,6}$", re.IGNORECASE),
 )
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
+# Numbers and bullets before items, in lines of their own or in one line.
+_NUMBERING = re.compile(
+    r"(?:^|(?<=\s))\(?\d{1,3}[.)]\s+|^\s*(?:[-*•–—+>]|\d{1,3}\s?[:–-]|[a-z]\))\s+", re.MULTILINE
+)
 # An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name.
 _ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
 # An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister".
 _EXPLAINED = re.compile(
     r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
 )
-# Words before a list in its line.
-_LEADS = (
-    re.compile(
-        r"\W*(?:sure(?: thing)?|certainly|of course|okay|absolutely|yes)[,.!:]\s+(?=\S)", re.IGNORECASE
-    ),
-    re.compile(r"\W*(?:based on|according to|from|in) [^,:\n]{0,60}, (?=\S)", re.IGNORECASE),
-    re.compile(
-        rf"\W*(?:(?:here (?:are|is)|the|all|these|its|unique|character|full|complete)\s+){{0,5}}{WORDS['kinds']}[^,.:;\n]{{0,80}}?"
-        r"\b(?:are|is|includes?)\b:?\s+(?=[\[\"'*]*[A-Z0-9])",
-        re.IGNORECASE,
-    ),
+# Words before a list in its line: "The names in the context are".
+_LEAD = re.compile(
+    rf"\W*(?:(?:the|all|these|its|unique|character|full|complete)\s+){{0,5}}{WORDS['kinds']}[^,.:;\n]{{0,80}}?"
+    r"\b(?:are|is|includes?)\b\s+(?=[\[\"'*]*[A-Z0-9])",
+    re.IGNORECASE,
 )
-_COUNTED = re.compile(r"^\s*(?:\d{1,3}\s?[:–-]|[a-z]\))\s+(?=\S)")
-_TAG = re.compile(r"<br\s?/?>|</?[a-z_]+>")
-_ASSIGNED = re.compile(r"\A\s*\w+\s?=\s?(?=[\[({\"'])")
+_TAG = re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE)
 _TOTAL = re.compile(r"\W*(?:total|count)\b[^,;]*", re.IGNORECASE)
-_INLINE = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+(?=\S)")
 _SENTENCE_BEGIN = re.compile(r"\n|(?<=[.!?;])[ \t]+(?=[A-Z])")
 _OF_SENTENCES = re.compile(WORDS["sentences"])
 
@@ -106,17 +103,20 @@ def without_opening(text: str) -> str:
     >>> without_opening("Sure, I read it.\\nAnne, Kitty"), without_opening("The names are Anne and Kitty.")
     ('Anne, Kitty', 'Anne and Kitty.')
     """
-    lines = text.strip().split("\n")
-    while len(lines) > 1 and (
-        not lines[0].strip() or (OPENS.match(lines[0]) and not LIST_MARK.match(lines[0]))
-    ):
-        if lines[0].rpartition(":")[1] and lines[0].rpartition(":")[2].strip(AROUND):
+    text = text.strip()
+    begin = 0
+    for sentence in SENTENCE_END.finditer(text):
+        words = text[begin : sentence.start()]
+        # "Here they are: Anne, Kitty" has the list in it.
+        _, colon, after_colon = words.rpartition(":")
+        opens = (
+            OPENS.match(words) and not LIST_MARK.match(words) and not (colon and after_colon.strip(AROUND))
+        )
+        if has_words(words) and not opens:
             break
-        del lines[0]
-    for lead in _LEADS:
-        if found := lead.match(lines[0]):
-            lines[0] = lines[0][found.end() :]
-    return "\n".join(lines)
+        begin = sentence.end()
+    lead = _LEAD.match(text, begin)
+    return text[lead.end() if lead else begin :]
 
 
 def without_closing(text: str) -> str:
@@ -147,37 +147,27 @@ def recalled_items(answer: str, domain: str) -> list[str]:
     >>> recalled_items("1,234; 56", "medicine"), recalled_items("123,456", "law")
     (['1234', '56'], ['123', '456'])
     """
-    text = out_of_tables(unwrapped(answer))
+    text = _TAG.sub("\n", out_of_tables(unwrapped(answer)))
     if domain in _NUMERIC:
         return settled_numbers(text) or []
-    text = _TAG.sub("\n", _ASSIGNED.sub("", text))
-    text = without_closing(without_opening(final_answer(text)).strip()).replace("][", "], [")
+    text = without_closing(without_opening(final_answer(text)).strip())
     items: dict[str, None] = {}
-    for line in _lines(text):
-        named = _ASIDE.sub("", _COUNTED.sub("", line))
-        pieces = _NEXT_ITEM.split(named)
-        before, colon, rest = named.partition(":")
-        # "Names: Anne", "As for the book, here they are: Anne, Kitty", or a heading over the list.
-        if colon and (not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _is_heading(before)):
-            pieces = _NEXT_ITEM.split(rest)
-        for piece in pieces:
+    for line in _NUMBERING.sub("\n", text.replace("][", "], [")).split("\n"):
+        plain = line.replace("**", "").replace("__", "")
+        if _TOTAL.fullmatch(plain):
+            continue
+        if (explained := _EXPLAINED.match(plain)) and not _is_heading(explained[1]):
+            plain = explained[1]
+        listed = _ASIDE.sub("", plain)
+        # "Names: Anne", "names = ['Anne']", "As for the book, here they are: Anne, Kitty", or a heading over the list.
+        before, sign, rest = (*re.split("([:=])", listed, maxsplit=1), "", "")[:3]
+        if sign and (not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _is_heading(before)):
+            listed = rest
+        for piece in _NEXT_ITEM.split(listed):
             item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
             if re.search(r"[^\W_]", item) and item != "etc":  # a Markdown rule, "---", says nothing
                 items[item] = None
     return list(items)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Return the lines of a list without bullets and numbers, explanations, and a total."""
-    counts = [int(count) for count in _INLINE.findall(text)]
-    in_one_line = "\n" not in text and counts == list(range(1, len(counts) + 1))
-    for line in (
-        re.split(_INLINE.pattern.replace("(\\d", "(?:\\d"), text) if in_one_line else text.split("\n")
-    ):
-        plain = LIST_MARK.sub("", line).replace("**", "").replace("__", "")
-        if not _TOTAL.fullmatch(plain):
-            explained = _EXPLAINED.match(plain)
-            yield explained[1] if explained and not _is_heading(explained[1]) else plain
 
 
 def _is_heading(words: str) -> bool:
@@ -213,14 +203,11 @@ _NOUN = (
 )
 _MARKS = r"[ \t*_`\")]*"
 _LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)"
-# Follows a category that is the heading of ids: "IDs:", "(two studies):", "are".
-_HEADING_ENDS = re.compile(
-    rf"({_NOUN})?{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?{_LEADS_TO_IDS}[ \t*_`]*",
-    re.IGNORECASE | re.MULTILINE,
-)
+# Follows a category that is the heading of ids: "IDs:", "studies are".
+_HEADING_ENDS = re.compile(rf"({_NOUN})?{_MARKS}{_LEADS_TO_IDS}[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
 # An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids.
 _CATEGORISED = re.compile(
-    r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|→–—-]|is|are)))(?!\d)|"
+    r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9})(?!\d)|"
     r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
     re.IGNORECASE | re.ASCII,
 )
@@ -245,8 +232,6 @@ _MOVED = re.compile(
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
-# A bracket that does not close, in which a response is cut off.
-_CUT = re.compile(r"\[[^\[\]\n]*$|<[^<>\n]*\Z", re.MULTILINE)
 _ID_WORDS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_ID_WORDS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_ID_WORDS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
@@ -272,12 +257,11 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None if the answer has no list.
     """
-    text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(narrow(answer)))  # "core_ids"
+    text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(answer))  # "core_ids"
     # Before JSON becomes lines, which would drop the labels of a list of objects.
     if (categorised := _categorised(text)) is not None:
         return categorised
     text = out_of_tables(unwrapped(_TAG_HEADING.sub(r"\n\1: ", _LABELLED_BOX.sub(r"\1[\2]", text))))
-    text = _CUT.sub("", text)
     candidates = _id_lists(text)
     if not candidates:
         return [] if _NO_IDS.search(text) else _bare_list(text)
@@ -444,7 +428,7 @@ def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
     whole, ambiguous = committed_order(plain, n)
     if whole or ambiguous:
         return [str(number) for number in whole or ()], ambiguous
-    plain = without_positions(without_closing(final_answer(plain)))
+    plain = without_closing(final_answer(plain))
     longest = max((numbers for _, _, numbers in runs(plain)), key=len, default=[])
     if len(longest) > 1:
         return [str(number) for number in longest], False
