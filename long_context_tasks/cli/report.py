@@ -644,10 +644,6 @@ def paper(
     ],
     data_dir: DataDir = None,
     only: Annotated[str, typer.Option(help="Only these tables and figures, with commas: table2,fig3.")] = "",
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(help="The paper's tokenizer, a folder or hub id, for tables that count tokens."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute the tables of a benchmark's paper from the responses and scores that its authors published.
@@ -657,7 +653,7 @@ def paper(
     """
     from long_context_tasks.results.sections import paper_sections
 
-    sections = paper_sections(benchmark, data_dir, only, tokenizer)
+    sections = paper_sections(benchmark, data_dir, only)
     for section in sections:
         print_section(section)
     if any(section.problems for section in sections):

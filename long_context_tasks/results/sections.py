@@ -60,14 +60,12 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
     return found
 
 
-def paper_sections(
-    benchmark: str, data_dir: Path | None, only: str = "", tokenizer: str | None = None
-) -> list[Section]:
+def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> list[Section]:
     """Recompute a paper's tables from the published responses; ``only`` has keys of tables, separated by commas."""
     known = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_paper_tables]
     if benchmark not in known:
         raise InputError(f"{benchmark}: its paper has no tables to recompute; there are: {', '.join(known)}")
-    options = catalogue.resolve_options({"lct_data_dir": data_dir, "lct_tokenizer": tokenizer})
+    options = catalogue.resolve_options({"lct_data_dir": data_dir})
     return catalogue.benchmark(benchmark).paper_tables(options, only)
 
 

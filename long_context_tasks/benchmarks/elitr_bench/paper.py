@@ -28,7 +28,6 @@ from long_context_tasks.stats.comparison import WelchTest, welch_test
 from long_context_tasks.stats.intervals import Interval, cluster_t
 from long_context_tasks.stats.means import could_be_one_run, round_half_up, round_twice
 from long_context_tasks.stats.raters import correlate_raters, means_by_gold_bin
-from long_context_tasks.tokens import get_tokenizer
 
 # Setting (single or multi-turn, question set, split) to its file of responses.
 RESPONSES = {
@@ -154,10 +153,7 @@ class PaperFigure:
 class Scores:
     """The content of the archives by setting, read once."""
 
-    def __init__(self, archives: Archives, tokenizer: str | None = None) -> None:
-        self.archives = archives
-        # Without that of LLaMA-2, the tokens of Table 1 are not counted.
-        self.tokenizer = tokenizer
+    def __init__(self, archives: Archives) -> None:
         self.responses: Callable[[str], list[PublishedResponse]] = cache(archives.responses)
         self.questions: Callable[[str, bool], list[PublishedMeeting]] = cache(archives.questions)
 
@@ -168,7 +164,7 @@ class Scores:
         return differing_questions(self.questions(split, False), self.questions(split, True))
 
     def counts(self, split: str) -> dict[str, int]:
-        """Return the counts of a split (dev, test) in Table 1, except tokens."""
+        """Return the counts of a split (dev, test) in Table 1."""
         meetings = self.questions(split, False)
         questions = [question for meeting in meetings for question in meeting.questions]
         return {
@@ -178,17 +174,6 @@ class Scores:
             **Counter(question.type for question in questions),
             **Counter(question.position for question in questions),
         }
-
-    def thousands_of_tokens(self, split: str) -> dict[str, Fraction]:
-        if self.tokenizer is None:
-            return {}
-        tokens = get_tokenizer(self.tokenizer).count_many(list(self.archives.transcripts(split).values()))
-        found = {
-            "mean": Fraction(sum(tokens), len(tokens)),
-            "least": Fraction(min(tokens)),
-            "most": Fraction(max(tokens)),
-        }
-        return {f"thousand tokens (LLaMA-2), {name}": n / 1000 for name, n in found.items()}
 
     def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
         """Return the scores of the four evaluators on the 390 responses that all of them scored, and the meetings of these."""
@@ -214,11 +199,9 @@ def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
 
 def _questions(scores: Scores) -> Iterator[PaperFigure]:
     for split, row in published()["table1"].items():
-        counts: dict[str, int | Fraction] = {**scores.counts(split), **scores.thousands_of_tokens(split)}
+        counts = scores.counts(split)
         for column, printed in row.items():
-            value = Fraction(counts[column]) if column in counts else None
-            reason = "" if column in counts else "needs --tokenizer with that of LLaMA-2"
-            yield PaperFigure(split, column, printed, value, places=int("thousand" in column), reason=reason)
+            yield PaperFigure(split, column, printed, Fraction(counts[column]), places=0)
 
 
 def _settings(scores: Scores) -> Iterator[PaperFigure]:
@@ -262,11 +245,6 @@ def _correlations(scores: Scores) -> Iterator[PaperFigure]:
         first, second = entry["pair"]
         found = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson")
         yield PaperFigure(first, second, entry["published"], found.value, found.n, found.interval)
-
-
-def _not_in_the_archives(_: Scores, key: str, column: str, reason: str) -> Iterator[PaperFigure]:
-    for row, printed in published()[key].items():
-        yield PaperFigure(row, column, printed, reason=reason)
 
 
 def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
@@ -339,19 +317,11 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
     "table4": ("Table 4: mean score by evaluator, test, QA single-turn", _evaluators),
     "fig2a": ("Figure 2a: mean score in each bin of gold human scores", _bins),
     "fig2b": ("Figure 2b: Pearson correlation of evaluators", _correlations),
-    "table5": (
-        "Table 5: WER after noise, by target",
-        partial(_not_in_the_archives, key="table5", column="WER", reason="noisy transcripts not published"),
-    ),
     "table7": ("Table 7: configuration search, step 1, dev, QA single-turn", partial(_search, key="table7")),
     "table8": ("Table 8: step 2, repetition penalty, dev, QA single-turn", partial(_search, key="table8")),
     "table9": ("Table 9: mean and standard deviation over seeds, test", _seeds),
     "fig3": ("Figure 3: questions that differ between QA and Conv, dev and test", _differing),
     "table10": ("Table 10: one-tailed Welch test of middle answers", _middle),
-    "table11": (
-        "Table 11: ICC of the annotators",
-        partial(_not_in_the_archives, key="table11", column="ICC", reason="annotators' scores not published"),
-    ),
 }
 
 
@@ -365,7 +335,7 @@ def sections(options: Options, only: str = "") -> list[Section]:
     wanted = [word.strip() for word in only.split(",") if word.strip()]
     if unknown := sorted(set(wanted) - set(_TABLES)):
         raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")
-    tables = paper_tables(Scores(Archives.of(options), options.tokenizer), wanted or tuple(_TABLES))
+    tables = paper_tables(Scores(Archives.of(options)), wanted or tuple(_TABLES))
     matches = Counter(cell.match for cells in tables.values() for cell in cells)
     counts = (
         f"{matches['yes']} of {matches['yes'] + matches['no']} figures that can be recomputed come out as printed; "

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from other_tokenizers import other_tokenizer
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, PublishedQuestion, PublishedResponse
 from long_context_tasks.benchmarks.elitr_bench.paper import (
@@ -77,19 +76,6 @@ def test_table_1(split: str, scores: Scores, tables: Tables, expected: dict[str,
     for column, figure in figures.items():
         cell = at(tables["table1"], split, column)
         assert (cell.published, cell.recomputed, cell.match) == (str(figure), str(figure), "yes")
-
-
-@pytest.mark.slow
-@pytest.mark.vectors
-def test_the_tokens_of_table_1_are_counted_with_a_tokenizer(
-    scores: Scores, tables: Tables, tmp_path: Path
-) -> None:
-    column = "thousand tokens (LLaMA-2), most"
-    assert at(tables["table1"], "dev", column).match == "published only"
-    scores = Scores(scores.archives, other_tokenizer("plain words", tmp_path))
-    words = max(len(text.split()) for text in scores.archives.transcripts("dev").values())
-    cell = at(paper_tables(scores, ["table1"])["table1"], "dev", column)
-    assert (cell.value, cell.recomputed, cell.match) == (Fraction(words, 1000), "9.5", "no")
 
 
 @pytest.mark.vectors
