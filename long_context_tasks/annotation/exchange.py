@@ -9,20 +9,18 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict
 
-from long_context_tasks.annotation.records import (
+from long_context_tasks.annotation.scale import QUESTION_CODES, Scale
+from long_context_tasks.annotation.study import (
     Annotation,
+    AnnotationStudy,
     ExpertReview,
-    Flag,
     Id,
     Incoming,
-    Sound,
     StudyQuestion,
     Text,
     annotation_problem,
     ratings_of,
 )
-from long_context_tasks.annotation.scale import QUESTION_CODES, Scale
-from long_context_tasks.annotation.study import AnnotationStudy
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, write_whole
 from long_context_tasks.schema.validated import Checked, validated
@@ -52,7 +50,7 @@ class _GivenAnswer(Checked):
     model_config = ConfigDict(extra="ignore")
 
     model: Id
-    text: Sound
+    text: str
     id: Id | None = None
 
 
@@ -64,25 +62,14 @@ class _QuestionRow(StudyQuestion):
 def read_questions(path: Path) -> list[Incoming]:
     """Read questions, with or without candidates, from JSON Lines.
 
-    A row is a question with a list ``candidates``; or one candidate with its question, as in ORCA's data. Rows of one question must agree.
+    A row is a question with a list ``candidates``; or one candidate with its question, as in ORCA's data. The study compares rows that give
+    one id to different questions.
     """
-    found: dict[str, Incoming] = {}
+    found: dict[StudyQuestion, Incoming] = {}
     for where, row in json_rows(path, f"JSON Lines, {_QUESTION}"):
         entry = _incoming(row, where)
-        before = found.setdefault(entry.question.id, entry)
-        if before is entry:
-            continue
-        if "candidate" not in row:
-            raise InputError(
-                f"{where}: question {entry.question.id} is also in {before.where}; give each its own id"
-            )
-        if before.question != entry.question:
-            raise InputError(
-                f"{where}: question {entry.question.id} differs from {before.where}; rows of one question_id must agree in "
-                "question, reference, rationale, transcription, document, domain, category and source"
-            )
-        joined = Incoming(before.question, before.candidates + entry.candidates, before.where)
-        found[entry.question.id] = joined
+        before = found.get(entry.question, Incoming(entry.question, (), where))
+        found[entry.question] = replace(before, candidates=before.candidates + entry.candidates)
     if not found:
         raise InputError(f"{path}: no rows; expected {_QUESTION}")
     return list(found.values())
@@ -179,8 +166,7 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
         touched.add(candidate.question_id)
         flagged = bool(annotation.comment) or any(code in QUESTION_CODES for code in annotation.codes)
         if flagged and (*candidate.question, annotation.flag) not in seen:
-            row = dict(zip(Flag.model_fields, annotation.flag, strict=True))
-            flags.setdefault(candidate.question_id, []).append(row)
+            flags.setdefault(candidate.question_id, []).append(asdict(annotation.flag))
     return [
         {
             "question_id": asked.id,

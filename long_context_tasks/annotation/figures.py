@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev, variance
 from typing import Literal
 
-from long_context_tasks.annotation.records import FIELDS, Annotation, ratings_of
 from long_context_tasks.annotation.scale import CODES, QUESTION_CODES
-from long_context_tasks.annotation.study import AnnotationStudy
+from long_context_tasks.annotation.study import FIELDS, Annotation, AnnotationStudy, ratings_of
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import Table, figure_text
@@ -57,7 +56,7 @@ def _filtering_table(
     for name, annotations in stages.items():
         rated = ratings_of(annotations)
         triples = [(each.annotator, each.candidate, each.rating) for each in annotations]
-        alpha = krippendorff_alpha([(a, c, float(r)) for a, c, r in triples if r is not None], level)
+        alpha, items = krippendorff_alpha([(a, c, float(r)) for a, c, r in triples if r is not None], level)
         several = [variance(ratings) for ratings in rated.values() if len(ratings) > 1]
         high = fmean(value > _HIGH_VARIANCE for value in several) if several else math.nan
         n, feedback = sum(map(len, rated.values())), _with_feedback(annotations)
@@ -65,8 +64,8 @@ def _filtering_table(
         counts = (len(_questions(study, annotations)), len(rated), n, feedback, n + feedback)
         figures = (
             figure_text(n / len(rated) if rated else math.nan),
-            figure_text(alpha.value),
-            f"{alpha.items:,}",
+            figure_text(alpha),
+            f"{items:,}",
             figure_text(100 * high, 1),
         )
         rows.append((name, *(f"{count:,}" for count in counts), *figures))
@@ -154,38 +153,25 @@ def _histogram_table(
     return Table("ratings", "Ratings (Fig. 5)", columns, tuple(rows), frozenset(("", " ")))
 
 
-@dataclass(frozen=True)
-class Alpha:
-    # 1 for full agreement, 0 for chance; NaN if no item has two ratings, or all ratings are equal.
-    value: float
-    # items, ratings, annotators: counts over the items with two ratings or more
-    items: int
-    ratings: int
-    annotators: int
+def krippendorff_alpha(
+    ratings: Sequence[tuple[str, str, float]], level: Level = "ordinal"
+) -> tuple[float, int]:
+    """Compute alpha of ``(annotator, item, rating)`` (Krippendorff 2019, Content Analysis, chapter 12); no pair may occur twice.
 
-
-def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level = "ordinal") -> Alpha:
-    """Compute alpha of ``(annotator, item, rating)`` (Krippendorff 2019, Content Analysis, chapter 12).
-
-    Raises:
-        InputError: NLTK is not installed.
-        ValueError: an annotator rated an item twice.
+    Returns:
+        Alpha, and the number of items with two ratings or more. Alpha is 1 for full agreement, 0 for chance; NaN if no item has two ratings, or
+        all ratings are equal.
     """
-    pairs = Counter((annotator, item) for annotator, item, _ in ratings)
-    # Alpha compares ratings of different annotators, one of each.
-    if twice := [pair for pair, count in pairs.items() if count > 1]:
-        raise ValueError(f"{twice[0][0]} rated {twice[0][1]} twice")
     per_item = Counter(item for _, item, _ in ratings)
     used = [row for row in ratings if per_item[row[1]] > 1]
-    sizes = (len({item for _, item, _ in used}), len(used), len({annotator for annotator, _, _ in used}))
+    items = len({item for _, item, _ in used})
     counts = Counter(rating for *_, rating in used)
-    # Alpha is undefined if all ratings are equal.
     if len(counts) < 2:
-        return Alpha(math.nan, *sizes)
+        return math.nan, items
     # Not the package krippendorff, which is under the GPL.
     require("annotation", "Krippendorff's alpha", "nltk")
     nltk = importlib.import_module("nltk.metrics.agreement")
-    return Alpha(float(nltk.AnnotationTask(used, distance=_distance(level, counts)).alpha()), *sizes)
+    return float(nltk.AnnotationTask(used, distance=_distance(level, counts)).alpha()), items
 
 
 def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], float]:

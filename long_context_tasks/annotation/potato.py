@@ -15,9 +15,14 @@ from typing import Any
 
 import yaml
 
-from long_context_tasks.annotation.records import TIME, Annotation, StudyQuestion, annotation_problem
 from long_context_tasks.annotation.scale import CODES, Scale
-from long_context_tasks.annotation.study import AnnotationStudy
+from long_context_tasks.annotation.study import (
+    TIME,
+    Annotation,
+    AnnotationStudy,
+    StudyQuestion,
+    annotation_problem,
+)
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import (
     json_rows,

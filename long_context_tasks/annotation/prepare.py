@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from long_context_tasks.annotation.records import StudyQuestion
-from long_context_tasks.annotation.study import AnnotationStudy, changing, open_study
+from long_context_tasks.annotation.study import AnnotationStudy, StudyQuestion, changing, open_study
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import check_judge
 from long_context_tasks.judges.run import ask_all

@@ -1,7 +1,7 @@
-"""A study in one JSON file: :func:`changing` reads it and replaces it, all under a lock.
+"""A study in one JSON file: questions in versions, candidate answers, annotations and experts' reviews.
 
-So a process that is killed changes nothing, and two processes cannot overwrite each other's changes. Studies are small enough (thousands of
-answers) to be read whole.
+:func:`changing` reads the file and replaces it, all under a lock. So a process that is killed changes nothing, and two processes cannot
+overwrite each other's changes. Studies are small enough (thousands of answers) to be read whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,28 +9,183 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from filelock import FileLock
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Strict
 
-from long_context_tasks.annotation.records import (
-    FIELDS,
-    TIME,
-    Annotation,
-    AppliedReview,
-    CandidateAnswer,
-    ExpertReview,
-    Incoming,
-    StudyQuestion,
-    annotation_problem,
-    name_problem,
-)
-from long_context_tasks.annotation.scale import Scale
+from long_context_tasks.annotation.scale import CODES, Scale
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import read_json, write_json
 from long_context_tasks.schema.validated import Checked, validated
 
+FIELDS = ("question", "reference", "rationale", "transcription")
+"""Texts of a question that a correction can change."""
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""Format of all times, which are in UTC."""
+NAME_MAX = 64
 _EDITED = "was it edited by hand? Take an older copy, or make a new study from its exports"
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is empty; write text")
+    return value
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+# Ids appear in messages, which are single lines.
+def _one_line(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("must be a short text on one line")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+Words = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""Text that may be empty or null."""
+Perhaps = Annotated[str | None, BeforeValidator(lambda value: value or None)]
+"""Text; None if it is empty."""
+Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]
+"""Printable text on one line, or a whole number."""
+_Whole = Annotated[int, Strict()]
+Decision = Literal["keep", "correct", "remove"]
+
+
+@dataclass(frozen=True)
+class StudyQuestion:
+    id: Id  # the same in all versions
+    question: Text
+    reference: Text
+    rationale: Perhaps = None  # why the reference is right; None until it is written
+    transcription: Perhaps = None  # transcript of speech in the source
+    document: Id | None = None  # id of the source document
+    # domain, category, source: labels for statistics and splits; source is the benchmark, for example
+    domain: Words = ""
+    category: Words = ""
+    source: Words = ""
+    version: int = 1  # 1 for the original, one more after each correction
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.id, self.version
+
+    @property
+    def texts(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in FIELDS}
+
+
+@dataclass(frozen=True)
+class CandidateAnswer:
+    id: Id
+    question_id: Id
+    version: int
+    model: Id
+    text: str
+
+    @property
+    def question(self) -> tuple[str, int]:
+        return self.question_id, self.version
+
+
+@dataclass(frozen=True)
+class Flag:
+    """The feedback in an annotation, without rating and time."""
+
+    candidate: str
+    annotator: str
+    codes: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    # A misspelt field would otherwise lose a rating silently.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    candidate: Id
+    annotator: Text
+    # On the study's scale; None if the person could not or would not judge.
+    rating: _Whole | None = None
+    codes: str = (
+        ""  # letters of the feedback codes, in the order of CODES, so that equal feedback is equal text
+    )
+    comment: Words = ""
+    at: Words = ""  # time in UTC, ISO 8601; empty if unknown
+
+    @property
+    def flag(self) -> Flag:
+        return Flag(self.candidate, self.annotator, self.codes, self.comment)
+
+
+class ExpertReview(Checked):
+    """An expert's decision on a question: a row of ``lct annotate review``, edited."""
+
+    question_id: Id
+    decision: Decision
+    version: _Whole | None = None  # the version that was reviewed; None for the newest
+    # question, reference, rationale, transcription: corrected texts; a text that was left out does not change
+    question: Text = ""
+    reference: Text = ""
+    rationale: Perhaps = None
+    transcription: Perhaps = None
+    note: Words = ""
+    flags: tuple[Flag, ...] | None = None  # flags that the expert saw; None for all that there are
+
+
+class AppliedReview(Checked):
+    question_id: str
+    version: int
+    decision: Decision
+    editor: str
+    note: str
+    at: str
+    changes: dict[str, dict[Literal["old", "new"], str | None]]  # field to its old and new text
+    # Flags that the expert saw when they kept the question; other flags ask for a new review.
+    seen: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A question from a file with its candidates, each ``(id or None, model, text)``."""
+
+    question: StudyQuestion
+    candidates: tuple[tuple[str | None, str, str], ...]
+    where: str
+
+
+def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
+    """Return the ratings of each candidate that has any, in the order of the annotations."""
+    found: dict[str, list[int]] = {}
+    for annotation in annotations:
+        if annotation.rating is not None:
+            found.setdefault(annotation.candidate, []).append(annotation.rating)
+    return found
+
+
+def name_problem(name: str) -> str | None:
+    """Explain why a text cannot be a person's name; None if it can."""
+    if not name.strip() or name != name.strip() or len(name) > NAME_MAX or not name.isprintable():
+        return f"a name has 1 to {NAME_MAX} printable characters and no blank at either end"
+    return None
+
+
+def annotation_problem(annotation: Annotation, scale: Scale) -> str | None:
+    """Explain why the scale of a study does not allow an annotation; None if it does."""
+    low, high = scale.bounds
+    if problem := name_problem(annotation.annotator):
+        pass
+    elif annotation.rating is not None and annotation.rating not in scale.values:
+        problem = f"rating {annotation.rating!r} is not a whole number from {low} to {high}; correct it, or write null"
+    elif annotation.codes != "".join(code for code in CODES if code in annotation.codes):
+        problem = f"codes {annotation.codes!r} are not among {', '.join(CODES)}, each once and in this order"
+    # Such a row would be counted as an annotation, although it holds none.
+    elif annotation.rating is None and not annotation.codes and not annotation.comment:
+        problem = "it is empty; give a rating, a code or a comment"
+    return problem and f"annotation of {annotation.candidate} by {annotation.annotator!r}: {problem}"
 
 
 class _StudyFile(Checked):
@@ -220,11 +375,11 @@ class AnnotationStudy:
             )
         if review.decision == "correct" and not changed:
             raise InputError(f"{where}: the correction changes nothing; write decision keep")
-        # A hand-written review without flags answers all that there are.
-        if review.flags is None:
-            seen = [each.flag for each in self.given.values() if self.question_of(each.candidate) == before]
-        else:
-            seen = [(each.candidate, each.annotator, each.codes, each.comment) for each in review.flags]
+        seen = review.flags
+        if seen is None:  # a hand-written review answers all flags that there are
+            seen = tuple(
+                each.flag for each in self.given.values() if self.question_of(each.candidate) == before
+            )
         self.reviews.append(
             AppliedReview(
                 question_id=before.id,
@@ -234,7 +389,7 @@ class AnnotationStudy:
                 note=review.note,
                 at=datetime.now(timezone.utc).strftime(TIME),
                 changes={name: {"old": before.texts[name], "new": new} for name, new in changed.items()},
-                seen=tuple(seen) if review.decision == "keep" else (),
+                seen=seen if review.decision == "keep" else (),
             )
         )
         if changed:

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -51,30 +51,20 @@ PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
 
+# Compared by identity, so that it can be hashed, which tracebacks need.
+@dataclass(eq=False)
 class EndpointError(Exception):
-    """A call without a usable answer; the message contains no secret.
+    """A call without a usable answer; the message contains no secret."""
 
-    Attributes:
-        status: HTTP status, or the code of an error in a body with status 200; None without a response.
-        again: whether a later attempt can succeed.
-        wait: seconds to wait before the next attempt, as requested by the endpoint.
-        no_choices: the answer is a completion without choices.
-    """
+    text: str
+    # HTTP status, or the code of an error in a body with status 200; None without a response.
+    status: int | None = None
+    again: bool = False  # whether a later attempt can succeed
+    wait: float | None = None  # seconds before the next attempt, as requested by the endpoint
+    no_choices: bool = False  # whether the answer is a completion without choices
 
-    def __init__(
-        self,
-        text: str,
-        status: int | None = None,
-        *,
-        again: bool,
-        wait: float | None = None,
-        no_choices: bool = False,
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.again = again
-        self.wait = wait
-        self.no_choices = no_choices
+    def __str__(self) -> str:
+        return self.text
 
 
 class EndpointClient:
@@ -124,9 +114,6 @@ class EndpointClient:
 
     async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
         """Return the reply to a call, after at most as many attempts as the judge file allows.
-
-        Args:
-            max_tokens: limit of the reply; None for that of the judge file.
 
         Raises:
             EndpointError: no attempt was answered.
@@ -202,11 +189,7 @@ class EndpointClient:
             return []
 
     async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the JSON at an address of the endpoint, in one attempt; None on any failure.
-
-        Args:
-            body: JSON to post; None for a GET request.
-        """
+        """Return the JSON at an address of the endpoint, in one attempt; None on any failure. Without a body the request is a GET."""
         try:
             async with self._http.request(
                 "GET" if body is None else "POST",

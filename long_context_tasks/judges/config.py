@@ -64,15 +64,12 @@ _SEEDS_APART = 1_000_003
 
 
 class Draw(NamedTuple):
-    """One of the replies that a model can draw at a temperature.
+    """One of the replies that a model can draw at a temperature."""
 
-    Attributes:
-        seed: seed in the judge file.
-        attempt: number of earlier draws with the same settings; a reply without a score leads to another draw.
-    """
-
-    seed: int | None
-    attempt: int = 0
+    seed: int | None  # seed in the judge file
+    attempt: int = (
+        0  # number of earlier draws with the same settings; a reply without a score leads to another draw
+    )
 
     @property
     def sent_seed(self) -> int | None:
@@ -83,57 +80,40 @@ class Draw(NamedTuple):
 class JudgeConfig(Checked):
     """A judge model and its settings, with the name of the environment variable of the key, but never the key itself.
 
-    Attributes:
-        model: name of the model at the endpoint, or folder or hub id of a local model.
-        name: name of the judge in results; by default the last part of ``model``.
-        kind: ``openai`` (any OpenAI-compatible endpoint, hosted or a vLLM server), ``local`` (loaded by the host) or another of
-            :mod:`~long_context_tasks.judges.kinds`.
-        base_url: address of the endpoint, usually ending in ``/v1``; only for ``openai``.
-        api_key_env: NAME of the environment variable with the key; None for a server without keys.
-        api: ``chat`` (the server applies the model's chat template) or ``completions`` (the prompt unchanged).
-        engine: ``hf`` or ``vllm``; only for ``local``.
-        prompt_template: text with ``{prompt}`` around a single user message, sent without a chat template.
-        revision: distinguishes two models with the same name; free text, part of the store's key.
-        temperature, top_p: sampling settings; None for the endpoint's defaults.
-        max_tokens: limit of a reply; None for the endpoint's default.
-        seeds: seeds with which every item is judged; None sends no seed.
-        extra_body: additional fields of the request, such as ``chat_template_kwargs``.
-        logprobs: number of candidates for the first token whose log-probabilities are requested, for rubrics that weight scores by their
-            probability; None requests none. Most endpoints return at most 20.
-        rubric: name of a rubric of the benchmark; None for the benchmark's default.
-        concurrency: number of calls in flight.
-        timeout: seconds for one call.
-        retries: number of further attempts after 429, 5xx, time-outs and broken connections.
-        retry_wait: seconds before the first further attempt; doubled each time, at most 30.
-        asks: largest number of replies per item and seed until one has a score.
-        thinking: marks around the judge's thinking if they are not among the known ones, such as ``<plan> </plan>``.
-        batch_size: number of prompts that are generated together; only for ``local``.
-        prompt_price, completion_price: price per million tokens, both in the same currency.
+    ``docs/judge_files.md`` has a table of the fields.
     """
 
-    model: _Text
-    name: _Word
+    model: _Text  # name of the model at the endpoint, or folder or hub id of a local model
+    name: _Word  # in results; by default the last part of model
+    # Any OpenAI-compatible endpoint, a model in this process, or another of judges.kinds.
     kind: Literal["openai", "local"] = "openai"
     base_url: str | None = None
     api_key_env: _Variable | None = None
-    api: Literal["chat", "completions"] = "chat"
-    engine: Literal["hf", "vllm"] = "hf"
-    prompt_template: _Template | None = None
-    revision: _Text | None = None
+    api: Literal["chat", "completions"] = "chat"  # completions: the prompt is sent without a chat template
+    engine: Literal["hf", "vllm"] = "hf"  # only for local
+    prompt_template: _Template | None = None  # around a single user message
+    revision: _Text | None = None  # distinguishes two models with the same name; part of the store's key
+    # temperature, top_p, max_tokens: None for the endpoint's defaults
     temperature: Annotated[Number, Field(ge=0, le=2)] | None = 0.0
     top_p: _Share | None = 1.0
     max_tokens: Annotated[Whole, Field(ge=1, le=10**9)] | None = 1024
-    seeds: tuple[_Seed | None, ...] = (2023,)
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    seeds: tuple[_Seed | None, ...] = (2023,)  # each item is judged with every seed; None sends no seed
+    extra_body: dict[str, Any] = Field(default_factory=dict)  # additional fields of the request
+    # Number of candidates for the first token whose log-probabilities are requested; most endpoints return at most 20.
     logprobs: Annotated[Whole, Field(ge=1, le=100)] | None = None
-    rubric: _Word | None = None
-    concurrency: _Count = 32
-    timeout: Annotated[Number, Field(gt=0, le=86_400)] = 120.0
+    rubric: _Word | None = None  # None for the benchmark's default
+    concurrency: _Count = 32  # number of calls in flight
+    timeout: Annotated[Number, Field(gt=0, le=86_400)] = 120.0  # seconds for one call
+    # Number of further attempts after 429, 5xx, time-outs and broken connections.
     retries: Annotated[Whole, Field(ge=0, le=1_000)] = 8
+    # Seconds before the first further attempt; doubled each time, at most 30.
     retry_wait: Annotated[Number, Field(gt=0, le=600)] = 0.5
+    # Largest number of replies per item and seed until one has a score.
     asks: Annotated[Whole, Field(ge=1, le=100)] = 3
+    # Marks around the judge's thinking if they are not among the known ones, such as <plan> </plan>.
     thinking: Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))] | None = None
-    batch_size: _Count = 8
+    batch_size: _Count = 8  # number of prompts that are generated together; only for local
+    # prompt_price, completion_price: per million tokens, both in the same currency
     prompt_price: _Price | None = None
     completion_price: _Price | None = None
 

@@ -71,12 +71,9 @@ def stored_kind(description: Mapping[str, Any]) -> Stored | None:
 def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
     """Check a judge before costly work: make one tiny call to an endpoint, or find model and libraries of a local judge.
 
-    Args:
-        config: the judge.
-        reads_prompts: whether the judge must take any prompt.
-
     Raises:
-        InputError: unreachable endpoint, wrong key, unknown model, refused settings or missing libraries; names the remedy.
+        InputError: unreachable endpoint, wrong key, unknown model, refused settings or missing libraries; with ``reads_prompts`` also a
+            judge that does not take any prompt. The message names the remedy.
     """
     if reads_prompts:
         check_reads_prompts(config)
@@ -93,14 +90,9 @@ def check_reads_prompts(config: JudgeConfig) -> None:
 def load_judge(
     path: Path | str | None = None, environ: Mapping[str, str] | None = None
 ) -> JudgeConfig | None:
-    """Return the judge that a user named.
+    """Return the judge that a user named: in a file (``lct_judge`` or ``LCT_JUDGE``), by variables ``LCT_JUDGE_<FIELD>``, or both.
 
-    Args:
-        path: judge file (``lct_judge``); None for the file named by ``LCT_JUDGE``.
-        environ: environment; ``LCT_JUDGE_<FIELD>`` sets fields that the file omits, or the whole judge without a file.
-
-    Returns:
-        The judge; None if neither a file nor any ``LCT_JUDGE_*`` variable is given.
+    Variables set the fields that the file omits. None if there is neither.
 
     Raises:
         InputError: unknown keys, invalid values, an API key in the file, or a model that is not found; names file or variable and the

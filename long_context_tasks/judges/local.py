@@ -20,9 +20,6 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
 
     Each row of a batch has its own random generator, seeded by the judge's seed, the attempt and the prompt. A reply therefore depends
     neither on its batch nor on earlier replies, and a resumed run equals an uninterrupted one.
-
-    Args:
-        device: a torch device; ``auto`` for the GPU if there is one.
     """
     with named_failures(config):
         model, tokenizer = _loaded(config.model, device)
@@ -193,10 +190,7 @@ class _Gumbel:
 
 
 def load_vllm_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with vLLM and return a function that generates its replies.
-
-    Every prompt has its own seed, as in :func:`load_hf_judge`.
-    """
+    """Load the judge's model with vLLM; every prompt has its own seed, as in :func:`load_hf_judge`."""
     with named_failures(config):
         model = _loaded_vllm(config.model)
     tokenizer = model.get_tokenizer()

@@ -80,8 +80,6 @@ def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool
     (2.0, None)
 
     Args:
-        low: lower end of the scale.
-        high: upper end.
         decimals: whether 8.5 is a score; 8.0 always is.
         closing: whether only punctuation and "out of 10" may follow. Otherwise text without a heading may follow, because some judges
             explain afterwards; then a quoted box counts if the judge writes none of its own.

@@ -89,12 +89,7 @@ def judge_all(
     remaining calls are not made; another run makes them. Items with the same prompt share their calls.
 
     Args:
-        requests: the items.
-        config: the judge.
-        rubric: rubric of the benchmark, which reads the replies.
-        store: store of the replies.
         generate: function of a model that the caller has loaded; None loads a local judge if a reply is missing.
-        progress: show a progress bar on standard error.
 
     Returns:
         The verdicts on each request, one per seed of the judge, in order.
@@ -309,11 +304,7 @@ def ask_all(
     usable: Callable[[str], object] = str.strip,
     progress: bool = True,
 ) -> Asked:
-    """Return a model's answers to prompts, using answers in the store. Equal prompts share a call.
-
-    Args:
-        prompts: any number of prompts.
-    """
+    """Return a model's answers to prompts, using answers in the store. Equal prompts share a call."""
     check_reads_prompts(config)
     config = config.changed(seeds=config.seeds[:1], logprobs=None)
     rubric = Rubric("text", 0.0, 1.0, lambda reply: 1.0 if usable(reply) else None)

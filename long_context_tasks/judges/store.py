@@ -39,12 +39,7 @@ def default_store_path(config: JudgeConfig) -> Path:
 
 
 class Store:
-    """An append-only file of replies by key, safe for several threads and processes.
-
-    Attributes:
-        path: path of the file.
-        damaged: numbers of the lines that could not be read; they stay in the file.
-    """
+    """An append-only file of replies by key, safe for several threads and processes."""
 
     def __init__(self, path: Path) -> None:
         """Open a store and read its replies; create a missing file.
@@ -53,7 +48,7 @@ class Store:
             InputError: the file cannot be read or written.
         """
         self.path = path
-        self.damaged: list[int] = []
+        self.damaged: list[int] = []  # numbers of the lines that could not be read; they stay in the file
         self._replies: dict[str, Reply] = {}
         self._read_to = self._lines = 0
         self._claims: int | None = None
@@ -105,13 +100,9 @@ class Store:
             fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
 
     def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
-        """Store replies, so that they survive the process and, with ``sync``, the machine.
+        """Store replies by key, so that they survive the process and, with ``sync``, the machine; a known key keeps its first reply.
 
-        A known key keeps its first reply.
-
-        Args:
-            rows: keys and replies.
-            sync: wait for the disk; otherwise call :meth:`sync` later, for many replies at once.
+        Waiting for the disk takes time, so it can be done later for many replies, by :meth:`sync`.
 
         Raises:
             InputError: the file cannot be written (no space, no permission).
@@ -128,11 +119,7 @@ class Store:
             self.sync()
 
     def sync(self) -> None:
-        """Wait until all appended replies are on the disk.
-
-        Raises:
-            InputError: the disk fails.
-        """
+        """Wait until all appended replies are on the disk."""
         with self._named_failures():
             if self.path.exists():
                 file = os.open(self.path, os.O_RDWR)

@@ -19,22 +19,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Judging:
-    """A benchmark's functions for a judged task. Rubrics have names; a judge file may choose one.
+    """A benchmark's functions for a judged task. Rubrics have names; a judge file may choose one."""
 
-    Attributes:
-        rubric: returns the rubric of a name, in the language of the task.
-        requests: returns the requests to the judge, from case, responses (one per turn; None after a failure of ours) and rubric name. A
-            response may have any number of requests; ``meta["turn"]`` is its turn.
-        score_turn: returns every metric of a turn, from case, turn, response, verdicts (in the order of the turn's requests, one per seed
-            of the judge; empty if nothing was judged), rubric name and status (None, or a failure of ours).
-        default: name of the rubric if the judge file names none.
-        metrics: metrics that need verdicts; without a judge they have no value, not even for a failure of the model.
-    """
-
-    rubric: Callable[[str], Rubric]
+    rubric: Callable[[str], Rubric]  # returns the rubric of a name, in the language of the task
+    # Returns the requests to the judge, from case, responses (one per turn; None after a failure of ours) and rubric name. A response may have
+    # any number of requests; meta["turn"] is its turn.
     requests: Callable[[Case, Sequence[str | None], str], list[JudgeRequest]]
+    # Returns every metric of a turn, from case, turn, response, verdicts (in the order of the turn's requests, one per seed of the judge; empty
+    # if nothing was judged), rubric name and status (None, or a failure of ours).
     score_turn: Callable[[Case, int, str | None, Sequence[Verdict], str, str | None], CaseScores]
-    default: str
+    default: str  # name of the rubric if the judge file names none
+    # Metrics that need verdicts; without a judge they have no value, not even for a failure of the model.
     metrics: tuple[str, ...]
 
 
@@ -55,11 +50,7 @@ class TaskJudge:
         return {**self.config.description(), "rubric": self.rubric_name}
 
     def check(self, task: LoadedTask | None = None) -> None:
-        """Check the judge before costly work, with one tiny call.
-
-        Args:
-            task: task whose prompts the judge must be able to take; None checks no prompt.
-        """
+        """Check the judge before costly work, with one tiny call, and that it can take the prompts of a task."""
         if task is not None:
             case = task.cases.cases[0]
             requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
@@ -69,11 +60,7 @@ class TaskJudge:
     def verdicts(
         self, task: LoadedTask, responses: Mapping[str, Sequence[Response]], *, progress: bool = True
     ) -> tuple[Verdicts, str]:
-        """Judge responses, using replies in the store.
-
-        Returns:
-            The verdicts, and one line that summarizes them.
-        """
+        """Judge responses, using replies in the store; return the verdicts, and one line that summarizes them."""
         requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []
         for case_id, turns in responses.items():
@@ -106,8 +93,7 @@ class BatchedJudge:
     ) -> Sequence[Sequence[Verdict]]:
         """Wait for the verdicts on each turn of a case and return them; empty if judging fails, which is logged.
 
-        Args:
-            repeat: number of the repeat, which distinguishes several responses to a case.
+        Several responses to a case are distinguished by the number of the repeat.
         """
         self._waiting[repeat, case] = responses
         with self._batch:
@@ -126,10 +112,9 @@ class BatchedJudge:
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
-    """Return a task as its judge scores it, and the judge that the options or the environment name.
+    """Return a task, with the metrics of the judge's kind if it has its own, and its judge, by default that of the options or the environment.
 
-    Returns:
-        The task, with the metrics of the judge's kind if it has its own, and its judge; None without a judge, or if the task needs none.
+    The judge is None if none is named or the task needs none.
     """
     if task.judging is None and task.asked_and_right is None:
         return task, None

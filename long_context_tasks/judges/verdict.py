@@ -15,35 +15,23 @@ TopLogprobs = tuple[tuple[str, "float | None"], ...]
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """One item to judge.
+    """One item to judge."""
 
-    Attributes:
-        id: id of the item in messages and results.
-        messages: judge prompt, which contains the response to judge.
-        meta: values for the caller; not part of the key.
-    """
-
-    id: str
-    messages: tuple[Message, ...]
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    id: str  # of the item in messages and results
+    messages: tuple[Message, ...]  # judge prompt, which contains the response to judge
+    meta: Mapping[str, Any] = field(default_factory=dict)  # values for the caller; not part of the key
 
 
 @dataclass(frozen=True)
 class Rubric:
-    """Scale of a judge prompt, and the functions that read a score from a reply.
+    """Scale of a judge prompt, from ``low`` to ``high``, and the functions that read a score from a reply."""
 
-    Attributes:
-        name: such as ``ten_point``.
-        low, high: ends of the scale.
-        parse: returns the score in the text of a reply; None without one.
-        weigh: returns the score by the log-probabilities of the first token, None without one, for judges with ``logprobs``. If the rubric
-            has no such function, the text is parsed.
-    """
-
-    name: str
+    name: str  # such as ten_point
     low: float
     high: float
-    parse: Callable[[str], float | None]
+    parse: Callable[[str], float | None]  # returns the score in the text of a reply; None without one
+    # Returns the score by the log-probabilities of the first token, None without one, for judges with logprobs; without this function the text
+    # is parsed.
     weigh: Callable[[TopLogprobs], float | None] | None = None
 
     def score(self, reply: str) -> float | None:
@@ -55,13 +43,8 @@ class Rubric:
         return self.score_reply(Reply(reply), weighed=False)
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
-        """Return the score of a reply.
-
-        Args:
-            reply: reply of a judge.
-            weighed: weigh scores by their probability. A reply without log-probabilities then has no score, because weighed and
-                unweighed scores must not be averaged.
-        """
+        """Return the score of a reply; with ``weighed``, scores are weighed by their probability."""
+        # A reply without log-probabilities then has no score, because weighed and unweighed scores must not be averaged.
         if not weighed or self.weigh is None:
             value = self.parse(reply.text)
         else:
@@ -70,18 +53,12 @@ class Rubric:
 
 
 class Usage(NamedTuple):
-    """Number of tokens of some calls.
+    """Number of tokens of some calls."""
 
-    Attributes:
-        replies: number of answered calls.
-        prompt_tokens, completion_tokens: sums over these calls.
-        uncounted: number of answered calls without counts from the endpoint, which the sums lack.
-    """
-
-    replies: int = 0
+    replies: int = 0  # number of answered calls
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    uncounted: int = 0
+    uncounted: int = 0  # number of answered calls without counts from the endpoint, which the sums lack
 
     @classmethod
     def total(cls, usages: Iterable["Usage"]) -> "Usage":
@@ -96,22 +73,15 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class Reply:
-    """One answered call.
+    """One answered call."""
 
-    Attributes:
-        text: raw reply; may be empty.
-        prompt_tokens, completion_tokens: counts of the endpoint; None without counts.
-        finish_reason: the endpoint's reason for the end of the reply (``length``: cut off at max_tokens).
-        top_logprobs: see :data:`TopLogprobs`; None if not requested or not returned.
-        thinking: thinking that the endpoint returned without any text; empty if there is text.
-    """
-
-    text: str
+    text: str  # raw reply; may be empty
+    # prompt_tokens, completion_tokens: counts of the endpoint; None without counts
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    finish_reason: str | None = None
-    top_logprobs: TopLogprobs | None = None
-    thinking: str = ""
+    finish_reason: str | None = None  # the endpoint's; length: cut off at max_tokens
+    top_logprobs: TopLogprobs | None = None  # None if not requested or not returned
+    thinking: str = ""  # thinking that the endpoint returned without any text; empty if there is text
 
     @property
     def usage(self) -> Usage:
@@ -121,31 +91,19 @@ class Reply:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of judging one item with one seed.
+    """Result of judging one item with one seed."""
 
-    Attributes:
-        score: on the rubric's scale; None without a score, never a substitute such as 0.
-        reason: None, ``unparsable`` (no reply had a score) or ``endpoint_failed`` (a call was not answered).
-        feedback: raw reply with the score, or the last one without a score; None without any reply.
-        replies: all raw replies in order; the official code reads the first.
-        seed: seed in the judge file.
-        key: key of the last call in the store.
-        usage: tokens of all replies.
-        spent: tokens of the replies that this run paid for; the others were in the store.
-        error: error of the endpoint.
-        top_logprobs: those of the reply in ``feedback``.
-    """
-
-    score: float | None
-    reason: str | None
+    score: float | None  # on the rubric's scale; None without a score, never a substitute such as 0
+    reason: str | None  # None, unparsable (no reply had a score) or endpoint_failed (a call was not answered)
+    # Raw reply with the score, or the last one without a score; None without any reply.
     feedback: str | None
-    replies: tuple[str, ...]
-    seed: int | None
-    key: str
-    usage: Usage = field(default_factory=Usage)
-    spent: Usage = field(default_factory=Usage)
-    error: str | None = None
-    top_logprobs: TopLogprobs | None = None
+    replies: tuple[str, ...]  # all raw replies in order; the official code reads the first
+    seed: int | None  # seed in the judge file
+    key: str  # key of the last call in the store
+    usage: Usage = field(default_factory=Usage)  # tokens of all replies
+    spent: Usage = field(default_factory=Usage)  # of those that this run paid for; the others were stored
+    error: str | None = None  # of the endpoint
+    top_logprobs: TopLogprobs | None = None  # those of the reply in feedback
 
     @property
     def attempts(self) -> int:
@@ -172,22 +130,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts and cost of a judge's run.
+    """Counts and cost of a judge's run."""
 
-    Attributes:
-        total: number of verdicts.
-        judged: number of verdicts with a score.
-        reasons: number of the other verdicts by reason.
-        usage, spent: tokens of all verdicts, and of those that this run paid for. Items with the same prompt share a call.
-        cost_spent: price of ``spent``; None without prices in the judge file.
-    """
-
-    total: int
-    judged: int
-    reasons: dict[str, int]
+    total: int  # number of verdicts
+    judged: int  # number of verdicts with a score
+    reasons: dict[str, int]  # number of the other verdicts by reason
+    # usage, spent: tokens of all calls, and of those that this run paid for; items with the same prompt share one
     usage: Usage
     spent: Usage
-    cost_spent: float | None
+    cost_spent: float | None  # price of spent; None without prices in the judge file
 
     def __str__(self) -> str:
         parts = [f"{self.judged} of {self.total} judged"]

@@ -10,29 +10,18 @@ a judge, ``study/`` replicates the paper's tables. Modules that need torch are n
     scoring = score_items(load_checkpoint(Path("checkpoint")), read_items(Path("answers.jsonl")))
 """
 
-from long_context_tasks.orca.data import HEAD_NAMES, OrcaItem, check_trainable, item_of_row, read_items
+from long_context_tasks.orca.data import OrcaItem, item_of_row, read_items
 from long_context_tasks.orca.inputs import InputFormat, input_text
-from long_context_tasks.orca.metrics import (
-    COMPOSITES,
-    agreement,
-    clamp,
-    clamp_all,
-    find_threshold,
-    item_agreement,
-)
-from long_context_tasks.orca.results import read_results, scored_agreement, write_results
-from long_context_tasks.orca.splits import Split, model_splits, unseen_questions
+from long_context_tasks.orca.metrics import COMPOSITES, agreement, clamp, find_threshold, item_agreement
+from long_context_tasks.orca.results import read_results
+from long_context_tasks.orca.splits import model_splits, unseen_questions
 
 __all__ = [
     "COMPOSITES",
-    "HEAD_NAMES",
     "InputFormat",
     "OrcaItem",
-    "Split",
     "agreement",
-    "check_trainable",
     "clamp",
-    "clamp_all",
     "find_threshold",
     "input_text",
     "item_agreement",
@@ -40,7 +29,5 @@ __all__ = [
     "model_splits",
     "read_items",
     "read_results",
-    "scored_agreement",
     "unseen_questions",
-    "write_results",
 ]

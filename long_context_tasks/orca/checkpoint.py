@@ -61,13 +61,9 @@ def find_checkpoint(path: Path) -> Path:
         raise InputError(
             f"{path}: not an ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
         )
-    if not (model / HEAD).is_file():
-        raise InputError(
-            f"{model}: the checkpoint lacks its head, {HEAD}; without it the language model cannot score. Fetch it again, "
-            "or train one with `lct orca train`"
-        )
-    if not (model / "lm").is_dir():
-        raise InputError(f"{model}: the checkpoint lacks its language model, the folder lm; fetch it again")
+    for name, part in ((HEAD, "head"), ("lm", "language model")):
+        if not (model / name).exists():
+            raise InputError(f"{model}: the checkpoint lacks its {part}, {name}; fetch it again")
     return model.parent
 
 
@@ -95,11 +91,7 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
 
 
 def fingerprint(path: Path, base_model: str | None = None) -> str:
-    """Return twelve digits of the SHA-256 of everything that a prediction depends on.
-
-    This is the head, the language model or adapter, the tokenizer, the training arguments, and the base model of an adapter: the files of a
-    folder, or the name of a hub repository.
-    """
+    """Return twelve digits of the SHA-256 of everything that a prediction depends on: the files, and the base model of an adapter."""
     folder = find_checkpoint(path)
     # Without its base an adapter predicts nothing.
     adapter = folder / "model" / "lm" / _ADAPTER
@@ -133,7 +125,7 @@ def load_checkpoint(
 
     Args:
         path: DIR, or DIR/model as in the released code.
-        device: a torch device; ``auto`` for the GPU if there is one.
+        device: of torch; ``auto`` for the GPU if there is one.
         dtype: of the language model; ``auto`` for float32 on the CPU and bfloat16 on a GPU. The head is float32.
         base_model: folder or hub id of the base of a LoRA adapter; None for the one that the adapter names.
         tokenizer: its folder if it is not DIR/tokenizer.
@@ -303,8 +295,8 @@ def save_checkpoint(
 ) -> None:
     import torch
 
-    # A run that was killed between two renames has left the old checkpoint aside.
     folder = folder.absolute()
+    # A run that was killed between two renames has left the old checkpoint aside.
     bring_back(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}: exists and is not a checkpoint; name another folder")

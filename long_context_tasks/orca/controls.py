@@ -1,17 +1,25 @@
-"""Checks that a judge reads correctness: shortcuts that read no answer, and scores with another question's reference or none."""
+"""Checks that a judge reads correctness: shortcuts that read no answer, and scores with another question's reference or none.
+
+Shortcuts predict an answer's rating from the model that answered and the lengths of answer and reference. A judge that does not beat them has
+not shown that it judges correctness. Identity predicts the mean rating of the answering model. Lengths add a kernel ridge regression
+(Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an indicator of each model.
+"""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
+
+import numpy as np
 
 from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, OrcaItem
-from long_context_tasks.orca.shortcuts import predict_across_questions, predict_by_shortcuts
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, read_json
 from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.stats.intervals import Array
 from long_context_tasks.stats.raters import (
     Correlation,
     correlate,
@@ -21,6 +29,17 @@ from long_context_tasks.stats.raters import (
 
 AGREEMENT = "agreement.json"
 """File of a checkpoint that holds its :class:`HeldOutAgreement`."""
+
+
+# Name to whether the shortcut uses the answering model, and the lengths.
+SHORTCUTS = {
+    "identity only": (True, False),
+    "identity + lengths": (True, True),
+    "lengths only": (False, True),
+}
+_FOLDS = 10
+# Fitting solves a dense system, so of more answers only every second, third, ... is used.
+_MOST = 1_500
 
 
 def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
@@ -71,8 +90,7 @@ class HeldOutAgreement(Checked):
         """Compare the predicted means of held-out answers with their ratings, and with shortcuts learned from the training answers."""
         truth = [float(item.rating_mean or 0) for item in held_out]
         questions = question_numbers(held_out)
-        named = any(item.model for item in (*train, *held_out))
-        predicted = predict_by_shortcuts(train, held_out, named=named)
+        predicted = predict_by_shortcuts(train, held_out)
         rhos = {name: correlate(values, truth, "spearman") for name, values in predicted.items()}
         # A shortcut that predicts a constant has no correlation.
         existing = [name for name, rho in rhos.items() if not math.isnan(rho)]
@@ -131,18 +149,86 @@ def beside_shortcuts(
 
     ``scores`` has the scores of each rater in the order of the items.
     """
-    places = [place for place, item in enumerate(items) if item.ratings]
-    rated = [items[place] for place in places]
+    indices = [index for index, item in enumerate(items) if item.ratings]
+    rated = [items[index] for index in indices]
     truth = [item.rating_mean for item in rated]
     questions = question_numbers(rated)
     raters: dict[str, Sequence[float | None]] = {
-        name: [values[place] for place in places] for name, values in scores.items()
+        name: [values[index] for index in indices] for name, values in scores.items()
     }
     # Shortcuts are tested on questions that they did not learn from.
     if len(set(questions)) > 1:
-        raters |= predict_across_questions(rated, named=any(item.model for item in rated))
-    found = [
+        raters |= predict_across_questions(rated)
+    correlations = [
         correlate_raters((name, values), ("people", truth), questions, "spearman")
         for name, values in raters.items()
     ]
-    return [each for each in found if each.n]
+    return [each for each in correlations if each.n]
+
+
+def predict_by_shortcuts(train: Sequence[OrcaItem], test: Sequence[OrcaItem]) -> dict[str, list[float]]:
+    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, on 0 to 1; only by length if no answer names its model."""
+    named = any(item.model for item in (*train, *test))
+    return {
+        name: _predict_by(name, train, test, train) for name in SHORTCUTS if named or not SHORTCUTS[name][0]
+    }
+
+
+def predict_across_questions(answers: Sequence[OrcaItem]) -> dict[str, list[float]]:
+    """Predict each mean rating by every shortcut; the effect of lengths is fitted to the answers to other questions.
+
+    The mean ratings of the models include the predicted answer: a mean without it is low exactly if its rating is high, which would
+    reverse the ranking.
+    """
+    folds = [number % _FOLDS for number in question_numbers(answers)]
+    named = any(item.model for item in answers)
+    predicted: dict[str, list[float]] = {}
+    for name in SHORTCUTS if named else ["lengths only"]:
+        means = predicted[name] = [math.nan] * len(answers)
+        for fold in set(folds):
+            train = [answer for answer, other in zip(answers, folds, strict=True) if other != fold]
+            indices = [index for index, other in enumerate(folds) if other == fold]
+            values = _predict_by(name, train, [answers[index] for index in indices], answers)
+            for index, value in zip(indices, values, strict=True):
+                means[index] = value
+    return predicted
+
+
+def _predict_by(
+    shortcut: str, train: Sequence[OrcaItem], test: Sequence[OrcaItem], known: Sequence[OrcaItem]
+) -> list[float]:
+    """Fit a shortcut to the answers of ``train``; the effect of lengths is added to the mean ratings of ``known``."""
+    identity, lengths = SHORTCUTS[shortcut]
+    predicted = _levels(test, known, identity)
+    if lengths:
+        fitted = train[:: -(-len(train) // _MOST)]
+        models = sorted({item.model or "" for item in train}) if identity else []
+        rows = _columns(fitted, models)
+        target = np.array([item.rating_mean or 0.0 for item in fitted]) - _levels(fitted, train, identity)
+        weights = np.linalg.solve(_kernel(rows, rows) + np.eye(len(rows)), target)
+        for start in range(0, len(test), _MOST):
+            part = slice(start, start + _MOST)
+            predicted[part] += _kernel(_columns(test[part], models), rows) @ weights
+    # A regression may leave the scale, which raters cannot. Equal traits get equal ratings, so that ties stay ties.
+    return [round(each, 9) for each in predicted.clip(0.0, 1.0).tolist()]
+
+
+def _levels(items: Sequence[OrcaItem], known: Sequence[OrcaItem], identity: bool) -> Array:
+    """Return the mean rating of each answer's model among the known answers, or of all of them for a model without any."""
+    ratings: dict[str, list[float]] = {}
+    for item in known if identity else ():
+        ratings.setdefault(item.model or "", []).append(item.rating_mean or 0.0)
+    means = {model: fmean(values) for model, values in ratings.items()}
+    overall = fmean(item.rating_mean or 0.0 for item in known)
+    return np.array([means.get(item.model or "", overall) for item in items])
+
+
+def _columns(items: Sequence[OrcaItem], models: Sequence[str]) -> Array:
+    lengths = [[math.log1p(len(text or "")) for text in (item.candidate, item.reference)] for item in items]
+    indicators = [[float((item.model or "") == model) for model in models] for item in items]
+    return np.column_stack([np.array(lengths), np.array(indicators).reshape(len(items), len(models))])
+
+
+def _kernel(rows: Array, known: Array) -> Array:
+    near: Array = np.exp(-((rows[:, None] - known[None]) ** 2).sum(axis=2) / 2)
+    return near

@@ -84,7 +84,6 @@ class OrcaItem:
     transcription: str | None = None
     # The ratings that are not null, on 1 ... 5 (a 0 is possible under the released rules).
     ratings: tuple[float, ...] = ()
-    masked: int = 0  # number of ratings that were null (or dropped by the released rules)
     # question_id, model: used for splits
     question_id: str | None = None
     model: str | None = None
@@ -129,7 +128,6 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         InputError: a field is missing or wrong, or a rating is outside its scale.
     """
     read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
-    ratings = _ratings(read, where, rules)
     # The released code looks for the field, not for its value, and writes "None" for null.
     null = rules == "released" and "transcription" in row and read.transcription is None
     group, _, rest = str(row.get("source") or "").partition("/")
@@ -141,8 +139,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         candidate=read.candidate,
         rationale=read.rationale,
         transcription="None" if null else read.transcription,
-        ratings=ratings,
-        masked=len(read.ratings or ()) - len(ratings),
+        ratings=_ratings(read, where, rules),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),
         model=None if model is None else str(model),
         # The released data call the stratum "modality".
@@ -154,22 +151,22 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
 
 def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
     low, high = row.scale or SCALE
-    kept = []
+    ratings = []
     for rating in row.ratings or ():
         if rating is None:
             continue
         # Vectors of the released code have such ratings; elsewhere they are mistakes.
         if rules == "released" and (low, high) == SCALE:
-            kept += [rating] if 0 <= rating <= high else []
+            ratings += [rating] if 0 <= rating <= high else []
         elif low <= rating <= high:
-            kept.append(to_training_scale(rating, (low, high)))
+            ratings.append(to_training_scale(rating, (low, high)))
         else:
             named = "" if row.scale else ' (the row has no "scale")'
             raise InputError(
                 f"{where}: the rating {rating:g} is outside the scale {low:g} to {high:g}{named}; "
                 'correct the rating, or give "scale": [lowest, highest]'
             )
-    return tuple(kept)
+    return tuple(ratings)
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
@@ -200,11 +197,8 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
     ``place_of`` has the places of the earlier answers by id; this one is added.
     """
     if item.id in place_of:
-        file, _, row = place_of[item.id].rpartition(", ")
-        # The message names the file only if the earlier row is in another one.
-        before = row if file == where.rpartition(", ")[0] else place_of[item.id]
         raise InputError(
-            f"{where}: the id {item.id!r} also belongs to {before}; give every answer its own id, or remove one of the rows"
+            f"{where}: the id {item.id!r} also belongs to {place_of[item.id]}; give every answer its own id, or remove one of the rows"
         )
     place_of[item.id] = where
 

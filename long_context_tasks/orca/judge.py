@@ -45,7 +45,6 @@ _LOG = logging.getLogger(__name__)
 METRICS = ("orca_mean", "orca_std")
 """Mean and standard deviation of people's ratings, as predicted."""
 NOT_PREDICTED = "not_predicted"
-_NEEDED = ("torch", "transformers", "peft")
 _Unit = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -102,17 +101,12 @@ def read_prediction(reply: str) -> Prediction | None:
         return None
 
 
-def _mean(reply: str) -> float | None:
-    prediction = read_prediction(reply)
-    return None if prediction is None else prediction.mean
-
-
 def _stds(reply: str) -> Mapping[str, float]:
     prediction = read_prediction(reply)
     return {METRICS[0]: prediction.std} if prediction is not None and prediction.std else {}
 
 
-RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
+RUBRIC = Rubric("orca", 0.0, 1.0, lambda reply: getattr(read_prediction(reply), "mean", None))
 """A verdict's score is the predicted mean."""
 
 
@@ -200,26 +194,24 @@ def _rubric(name: str) -> Rubric:
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
     """Score an answer; an empty one gets the lowest mean and no spread."""
     answer = without_thinking(response or "")
+    value, reason = None, NOT_JUDGED
     # The model's request failed, which is not the model's fault.
     if status is not None:
-        return dict.fromkeys(METRICS, Score(None, status))
-    if not answer.text.strip():
-        return dict.fromkeys(METRICS, Score(0.0, ANSWER_CUT if answer.unclosed else EMPTY))
-    if not verdicts:
-        return dict.fromkeys(METRICS, Score(None, NOT_JUDGED))
-    [verdict] = verdicts
-    prediction = None if verdict.feedback is None else read_prediction(verdict.feedback)
-    if verdict.score is None or prediction is None:
-        failed = verdict.reason == ENDPOINT_FAILED
-        why = JUDGE_FAILED if failed else JUDGE_UNPARSABLE
-        return dict.fromkeys(METRICS, Score(None, why))
-    if prediction.std is None:
-        return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, NOT_PREDICTED)}
-    return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
+        reason = status
+    elif not answer.text.strip():
+        value, reason = 0.0, ANSWER_CUT if answer.unclosed else EMPTY
+    elif verdicts:
+        [verdict] = verdicts
+        prediction = None if verdict.feedback is None else read_prediction(verdict.feedback)
+        if verdict.score is not None and prediction is not None:
+            std = prediction.std
+            spread = Score(None, NOT_PREDICTED) if std is None else Score(std)
+            return {METRICS[0]: Score(prediction.mean, std=std or 0.0), METRICS[1]: spread}
+        reason = JUDGE_FAILED if verdict.reason == ENDPOINT_FAILED else JUDGE_UNPARSABLE
+    return dict.fromkeys(METRICS, Score(value, reason))
 
 
 def _check(config: JudgeConfig) -> None:
-    """Check that the checkpoint and the libraries exist, without reading weights."""
     assert isinstance(config, OrcaConfig)
     folder = find_checkpoint(Path(config.model).expanduser())
     if config.threshold is not None and read_config(folder)["score_type"] == "bernoulli":
@@ -227,7 +219,7 @@ def _check(config: JudgeConfig) -> None:
             f"judge {config.name}: its bernoulli head predicts no variance to clamp by; leave threshold out"
         )
     # Loading would find this too, but only after the model under test has answered.
-    require("orca", f"judge {config.name}: ORCA", *_NEEDED)
+    require("orca", f"judge {config.name}: ORCA", "torch", "transformers", "peft")
 
 
 def _load(config: JudgeConfig) -> Generate:

@@ -44,14 +44,7 @@ def agreement(
     variance_truth: Sequence[float | None] = (),
     variance_predicted: Sequence[float | None] = (),
 ) -> Agreement:
-    """Compute all figures; a pair with a None is left out.
-
-    Args:
-        truth: mean human ratings.
-        predicted: their predictions, in the same order.
-        variance_truth: variances of the human ratings, of the same or of other items.
-        variance_predicted: in the order of ``variance_truth``.
-    """
+    """Compute all figures of mean ratings, and of variances of the same or of other items; a pair with a None is left out."""
     return Agreement(*_figures(truth, predicted), *_figures(variance_truth, variance_predicted))
 
 
@@ -139,12 +132,6 @@ def find_threshold(
 
     The way down ends after two steps without a gain or below 1e-6, the way up after six or above 0.05. NaN is not a gain: if all means are
     equal, so that no correlation exists, the result is the first threshold, 0.05.
-
-    Args:
-        truth: mean human ratings, 0 ... 1.
-        means: predicted.
-        variances: predicted.
-        weights: of rho, tau and MAE.
 
     Raises:
         InputError: fewer than two items, all with one rating, or no predicted variance to clamp by.

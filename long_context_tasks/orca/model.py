@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.distributions import Beta, Categorical, kl_divergence
+from torch.distributions import Beta
 from torch.nn.functional import log_softmax
 
 from long_context_tasks.orca.data import SCALE, HeadName
@@ -43,9 +43,9 @@ def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
     share such a rating, so that its mean is kept, while the released code gives it to the lower one.
     """
     log_p = log_softmax(params.float(), dim=-1)
-    place = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
-    lower = place.floor()
-    share = place - lower
+    position = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
+    lower = position.floor()
+    share = position - lower
     upper = (lower + 1).clamp(max=N_RATINGS - 1)
     loss = -(1 - share) * log_p.gather(-1, lower.long()) - share * log_p.gather(-1, upper.long())
     return torch.where(labels < 0, torch.zeros_like(loss), loss)
@@ -53,8 +53,8 @@ def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy against the mean label of each item on 0 ... 1 (0 without labels, as released). Shape (items,)."""
-    there = labels >= 0
-    mean = torch.where(there, labels.float(), 0.0).sum(-1) / there.sum(-1).clamp(min=1)
+    rated = labels >= 0
+    mean = torch.where(rated, labels.float(), 0.0).sum(-1) / rated.sum(-1).clamp(min=1)
     log_p = log_softmax(params.float(), dim=-1)
     return -mean * log_p[..., 0] - (1 - mean) * log_p[..., 1]
 
@@ -142,29 +142,12 @@ HEADS: dict[HeadName, Head] = {
 }
 
 
-def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of the distributions with parameters ``p`` from those with ``q``; shape (items,).
-
-    Part of the released code, for learning from another model's predictions; no command uses it.
-    """
-    p, q = p.float(), q.float()
-    if head.name == "beta":
-        first, second = (Beta(each[..., 0].exp(), each[..., 1].exp(), validate_args=False) for each in (p, q))
-        return torch.as_tensor(kl_divergence(first, second))
-    return torch.as_tensor(kl_divergence(Categorical(logits=p), Categorical(logits=q)))
-
-
 class OrcaModel(nn.Module):
     """A language model with a head, which reads the hidden state of the last token after the final norm.
 
     With ``use_cls_token`` a learned vector is appended after the last token of each item and read instead. (The released code appends it
     after the padding and then reads at the old length, where shorter items of a batch have a padding token; here no item depends on its batch.)
-
-    Attributes:
-        lm: causal language model of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
-        linear: hidden state -> parameters; float32.
-        cls_token: the learned vector, or None.
-        init_type: initialisation of ``linear``; stored in the checkpoint.
+    ``lm`` is a causal language model of transformers, plain or with a LoRA adapter of peft; its vocabulary projection is never run.
     """
 
     def __init__(
@@ -174,7 +157,7 @@ class OrcaModel(nn.Module):
         super().__init__()
         self.lm = lm
         self.head = head
-        self.init_type = init_type
+        self.init_type = init_type  # of linear; stored in the checkpoint
         # The configuration of a multimodal model contains that of its text part.
         self._config = getattr(lm.config, "text_config", None) or lm.config
         hidden = self._config.hidden_size
@@ -184,13 +167,11 @@ class OrcaModel(nn.Module):
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
 
-    @property
-    def window(self) -> int | None:
+    def window(self, most: int | None = None) -> int | None:
+        """Return the maximum tokens of an item, of the model and at most ``most``; None without a limit."""
         limit = getattr(self._config, "max_position_embeddings", None)
-        return None if limit is None else int(limit) - (self.cls_token is not None)
-
-    def window_within(self, most: int | None) -> int | None:
-        return min((limit for limit in (most, self.window) if limit is not None), default=None)
+        own = None if limit is None else int(limit) - (self.cls_token is not None)
+        return min((each for each in (most, own) if each is not None), default=None)
 
     @property
     def device(self) -> torch.device:
@@ -204,12 +185,7 @@ class OrcaModel(nn.Module):
         return lm.base_model if body is lm else body
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Compute the parameters of each item; float32, shape (items, outputs).
-
-        Args:
-            input_ids: tokens, padded on the right; shape (items, longest).
-            lengths: number of tokens of each item; shape (items,).
-        """
+        """Compute the parameters of items, float32, shape (items, outputs), from tokens padded on the right (items, longest) and their numbers."""
         rows = torch.arange(len(lengths), device=input_ids.device)
         last = lengths - 1
         inputs: dict[str, Tensor] = {"input_ids": input_ids}
@@ -243,10 +219,7 @@ def collate(
 def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
     """Group the indices of items into batches, longest items first: a lack of memory shows at once, and there is little padding.
 
-    Args:
-        lengths: number of tokens of each item.
-        most_tokens: maximum of a batch, padding included; a longer item is a batch by itself.
-        most_items: maximum of a batch.
+    ``most_tokens`` includes the padding; a longer item is a batch by itself.
 
     >>> length_batches([3, 9, 4, 8], most_tokens=18, most_items=8)
     [[1, 3], [2, 0]]

@@ -1,7 +1,7 @@
 """Rated answers of several sources become ORCA's training data, in one file or in parts."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,36 +32,27 @@ class DataSettings(Checked):
 def prepare(
     files: Sequence[Path], settings: DataSettings, published: Iterable[dict[str, Any]] = ()
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read all sources and convert them to the training format.
-
-    Returns:
-        Rows in the training format, and notes on the answers that were left out.
-    """
+    """Read all sources; return rows in the training format, and notes on the answers that were left out."""
     sources = [source for path in files for source in _read(path)]
     sources += [(f"published, {row['id']}", row, item_of_row(row, row["id"])) for row in published]
     if not sources:
         problem = f"no rows in {', '.join(map(str, files))}" if files else "no source"
         raise InputError(f"{problem}; name files of rated answers")
-    notes = []
-
-    def keep(test: Callable[[dict[str, Any], OrcaItem], bool], why: str) -> None:
-        nonlocal sources
-        kept = [(where, row, item) for where, row, item in sources if test(row, item)]
-        if len(kept) < len(sources):
-            notes.append(f"{len(sources) - len(kept)} answers left out: {why}")
-        sources = kept
-
-    if not settings.keep_improper:
-        keep(lambda row, _: not row.get("improper_question"), "the question is marked as flawed")
-    keep(lambda _, item: bool(item.ratings), "no rating")
-    if not sources:
+    sound = [each for each in sources if settings.keep_improper or not each[1].get("improper_question")]
+    rated = [each for each in sound if each[2].ratings]
+    counts = {
+        "the question is marked as flawed": len(sources) - len(sound),
+        "no rating": len(sound) - len(rated),
+    }
+    notes = [f"{count} answers left out: {why}" for why, count in counts.items() if count]
+    if not rated:
         raise InputError(f"nothing is left of the sources ({'; '.join(notes)}); rate the answers")
     # Checked after filtering, so that a repeated id among flawed questions does no harm.
     place_of: dict[str, str] = {}
-    for where, _, item in sources:
+    for where, _, item in rated:
         check_own_id(item, where, place_of)
-    made = [_training_row(row, item, settings.keep_rationale) for _, row, item in sources]
-    remarks = sum(isinstance(row["rationale"], str) for _, row, _ in sources)
+    made = [_training_row(row, item, settings.keep_rationale) for _, row, item in rated]
+    remarks = sum(isinstance(row["rationale"], str) for _, row, _ in rated)
     if remarks and not settings.keep_rationale:
         notes.append(
             f"{remarks} rationales went to `feedback`, as a rater's remark on the answer; if they are context that raters saw, as those of "
@@ -106,11 +97,7 @@ def _training_row(row: dict[str, Any], item: OrcaItem, keep_rationale: bool) -> 
 
 
 def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSettings) -> list[str]:
-    """Write one file, or a folder for each split.
-
-    Returns:
-        Lines for the user.
-    """
+    """Write one file, or a folder for each split; return lines for the user."""
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(rows, start=1)]
     if settings.split == "none":

@@ -6,7 +6,6 @@ and ``variance_ground_truth``. This package writes the truth on 0 ... 1 for ever
 is on 1 ... 5; reading maps it to 0 ... 1. Clamped means are in ``rating_orca_clamped``.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,7 @@ from long_context_tasks.orca.data import (
     OrcaItem,
     StrictRow,
 )
-from long_context_tasks.orca.metrics import Agreement, agreement
-from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.validated import Number, validated
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _UNCOUNTED = 99
 """Number of ratings of a row that does not state it, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
-JsonRows = list[dict[str, Any]]
 CLAMPED = "rating_orca_clamped"
 CONTROL_FIELDS = {MISMATCHED: "rating_orca_mismatched", NO_REFERENCE: "rating_orca_without_reference"}
 """Fields of the means with another question's reference, and with none."""
@@ -42,11 +39,14 @@ _Unit = Annotated[Number, Field(ge=0, le=1)]
 
 
 class _ResultRow(StrictRow):
+    id: Any = ""
     rating_orca: _Unit | None
     variance_orca: _Unit | None
-    low_orca: Number | None = None
+    # Released files have no interval, and only our files mark a head without spread by a null.
+    low_orca: Number | None = 0.0
     rating_ground_truth: Number | None = None
     variance_ground_truth: Number | None = None
+    ground_truth_scale: Any = None
     rating_orca_clamped: _Unit | None = None
     params: list[Number] | None = None
     n_ratings: Annotated[int, Field(ge=0)] = _UNCOUNTED
@@ -66,55 +66,37 @@ class ScoredAnswer:
     predicts_variance: bool = True  # False for a head that predicts no spread
 
 
-def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
-    # The input fields come first, so that new values replace those of an earlier scoring.
-    row: dict[str, Any] = {
-        **item.row,
-        "id": item.id,
-        "rating_orca": score.mean,
-        "variance_orca": score.variance,
-        "low_orca": score.low,
-        "high_orca": score.high,
-        "params": None if score.params is None else list(score.params),
-        "n_ratings": len(item.ratings),
-    }
-    if item.ratings:
-        row |= {
-            "rating_ground_truth": item.rating_mean,
-            "variance_ground_truth": item.rating_variance,
-            "ground_truth_scale": [0, 1],
-        }
-    if score.dropped_tokens:
-        row["dropped_context_tokens"] = score.dropped_tokens
-    if score.reason is not None:
-        row["reason"] = score.reason
-    return row
-
-
 def result_rows(
     items: Sequence[OrcaItem],
     scores: Sequence["OrcaScore"],
     further: Mapping[str, Sequence[float | None]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return all rows in the order of the items; ``further`` holds the values of other fields.
-
-    Raises:
-        ValueError: lengths differ.
-    """
-    rows = [result_row(item, score) for item, score in zip(items, scores, strict=True)]
-    for name, values in (further or {}).items():
-        for row, value in zip(rows, values, strict=True):
-            row[name] = value
+    """Return the rows of a file, in the order of the items; ``further`` holds the values of other fields."""
+    rows = []
+    for index, (item, score) in enumerate(zip(items, scores, strict=True)):
+        # The input fields come first, so that new values replace those of an earlier scoring.
+        row: dict[str, Any] = {
+            **item.row,
+            "id": item.id,
+            "rating_orca": score.mean,
+            "variance_orca": score.variance,
+            "low_orca": score.low,
+            "high_orca": score.high,
+            "params": None if score.params is None else list(score.params),
+            "n_ratings": len(item.ratings),
+        }
+        if item.ratings:
+            row |= {
+                "rating_ground_truth": item.rating_mean,
+                "variance_ground_truth": item.rating_variance,
+                "ground_truth_scale": [0, 1],
+            }
+        if score.dropped_tokens:
+            row["dropped_context_tokens"] = score.dropped_tokens
+        if score.reason is not None:
+            row["reason"] = score.reason
+        rows.append(row | {name: values[index] for name, values in (further or {}).items()})
     return rows
-
-
-def write_results(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of :func:`result_rows`.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    write_whole(path, (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in rows))
 
 
 def read_results(path: Path) -> list[ScoredAnswer]:
@@ -128,46 +110,35 @@ def read_results(path: Path) -> list[ScoredAnswer]:
     """
     remedy = "name a file that `lct orca score` wrote, or score the answers again"
     rows = [
-        (validated(_ResultRow, row, where, remedy=remedy), row)
+        validated(_ResultRow, row, where, remedy=remedy)
         for where, row in json_rows(path, "answers that `lct orca score` scored")
     ]
     score_type = read_args(path.parent).get("score_type")
     # Files of single splits may lack an args.yaml or params, hence three signs.
     raw = (
         score_type == "multinomial"
-        or any(len(row.params or ()) == _MULTINOMIAL_OUTPUTS for row, _ in rows)
-        or (not isinstance(score_type, str) and any((row.rating_ground_truth or 0) > 1 for row, _ in rows))
+        or any(len(row.params or ()) == _MULTINOMIAL_OUTPUTS for row in rows)
+        or (not isinstance(score_type, str) and any((row.rating_ground_truth or 0) > 1 for row in rows))
     )
     width = SCALE[1] - SCALE[0]
-    found = []
-    for row, given in rows:
+    answers = []
+    for row in rows:
         # Answers that did not fit the window.
         if row.rating_orca is None or row.variance_orca is None:
             continue
         truth, variance = row.rating_ground_truth, row.variance_ground_truth
-        if raw and "ground_truth_scale" not in given:
+        if raw and row.ground_truth_scale is None:
             truth = None if truth is None else (truth - SCALE[0]) / width
             variance = None if variance is None else variance / width**2
-        found.append(
+        answers.append(
             ScoredAnswer(
-                str(given.get("id", "")),
+                str(row.id),
                 row.rating_orca,
                 row.variance_orca,
                 truth,
                 variance if row.n_ratings >= MIN_FOR_VARIANCE else None,
                 row.rating_orca_clamped,
-                # Released files have no interval, and only our files mark a head without spread by a null.
-                "low_orca" not in given or row.low_orca is not None,
+                row.low_orca is not None,
             )
         )
-    return found
-
-
-def scored_agreement(rows: Sequence[ScoredAnswer], means: Sequence[float] | None = None) -> Agreement:
-    """Compute all figures of scored rows with a truth; ``means`` replace the rows' own, such as clamped ones."""
-    return agreement(
-        [row.truth for row in rows],
-        [row.mean for row in rows] if means is None else means,
-        [row.truth_variance for row in rows],
-        [row.variance for row in rows],
-    )
+    return answers

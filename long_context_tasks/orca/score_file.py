@@ -1,19 +1,22 @@
 """Scoring a file of answers: everything cheap is checked before the model is loaded, and a stopped run is resumed."""
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from long_context_tasks.judges.store import Store
 from long_context_tasks.orca.checkpoint import find_checkpoint, fingerprint, load_checkpoint, named_failures
 from long_context_tasks.orca.data import OrcaItem, read_items
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import Agreement, clamp, find_threshold, item_agreement
-from long_context_tasks.orca.results import CLAMPED, CONTROL_FIELDS, JsonRows, result_rows, write_results
+from long_context_tasks.orca.results import CLAMPED, CONTROL_FIELDS, result_rows
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ class Clamping:
 @dataclass(frozen=True)
 class ScoredFile:
     items: Sequence[OrcaItem]
-    rows: JsonRows
+    rows: list[dict[str, Any]]
     means: Sequence[float | None]
     variances: Sequence[float | None]
     # Name of a control to its means, in the order of the items.
@@ -106,19 +109,30 @@ def score_file(
         report(f"WARNING: {warning}")
     kept = None
     if out is not None:
+        store = Store(out.with_name(f"{out.name}.part"))
         # Predictions of another device or type differ by rounding, so they are not mixed.
         computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
-        kept = KeptPredictions(out, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
-        if kept:
-            report(f"going on with {len(kept)} predictions in {kept.path}")
-    sizes = {"window": window, "batch_tokens": settings.batch_tokens, "batch_size": settings.batch_size}
+        kept = KeptPredictions(store, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
+        if len(store):
+            report(f"going on with {len(store)} predictions in {store.path}")
 
-    def score(items: Sequence[OrcaItem], title: str) -> "Scoring":
-        return score_items(loaded, items, form, **sizes, title=title, kept=kept)  # type: ignore[arg-type]
+    def score(answers: Sequence[OrcaItem], title: str) -> "Scoring":
+        return score_items(
+            loaded,
+            answers,
+            form,
+            window=window,
+            batch_tokens=settings.batch_tokens,
+            batch_size=settings.batch_size,
+            title=title,
+            kept=kept,
+        )
 
     scoring = score(items, "scoring")
     report(str(scoring))
     if scoring.unfit == len(items):
+        if kept is not None:
+            kept.store.path.unlink()
         raise InputError(
             f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
         )
@@ -132,8 +146,8 @@ def score_file(
     fields |= {CONTROL_FIELDS[name]: each for name, each in means.items()}
     rows = result_rows(items, scoring.scores, fields)
     if out is not None and kept is not None:
-        write_results(out, rows)
-        kept.remove()
+        write_whole(out, (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in rows))
+        kept.store.path.unlink()
     # The bernoulli head predicts a variance of 0, which is not an estimate.
     spread = loaded.model.head.quantiles is not None
     variances = [each.variance if spread else None for each in scoring.scores]

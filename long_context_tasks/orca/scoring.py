@@ -5,14 +5,14 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat, encode_items
@@ -44,7 +44,6 @@ class OrcaScore:
 @dataclass(frozen=True)
 class Scoring:
     scores: list[OrcaScore]
-    tokens: int  # read by the model, without padding
     window: int | None  # maximum tokens of an item; None without a limit
 
     @property
@@ -75,64 +74,26 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0, *, shown: boo
     return tqdm(total=total, initial=done, desc=title, unit=unit, mininterval=seconds, disable=not shown)
 
 
+@dataclass(frozen=True)
 class KeptPredictions:
-    """Outputs of a model by the tokens that it read, in ``OUT.part`` until the result is written.
+    """Outputs of a model in a store, which grows with each batch, so a scoring that is killed loses one batch at most."""
 
-    The file grows with each batch, so a scoring that is killed loses one batch at most. Its first line states how the outputs were made,
-    every other line has a digest of the tokens and the outputs.
-    """
+    store: Store
+    made_by: str  # checkpoint, device and type; outputs of others differ, at least by rounding
 
-    def __init__(self, result: Path, made_by: str) -> None:
-        self.path = result.with_name(f"{result.name}.part")
-        self._head = json.dumps({"made by": made_by}).encode()
-        self._outputs: dict[str, list[float]] = {}
-        try:
-            lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be read ({error.strerror}); choose another --out"
-            ) from error
-        if lines and lines[0] != self._head:
-            raise InputError(
-                f"{self.path}: an unfinished scoring with another checkpoint, device or type; give the options of that run, or remove the file"
-            )
-        for line in lines[1:]:
-            with suppress(ValueError, TypeError):  # the line that a killed run was writing
-                digest, outputs = loads(line)
-                self._outputs.setdefault(digest, outputs)
-
-    def __len__(self) -> int:
-        return len(self._outputs)
+    def _key(self, tokens: Sequence[int]) -> str:
+        return hashlib.sha256(f"{self.made_by} {','.join(map(str, tokens))}".encode()).hexdigest()
 
     def get(self, tokens: Sequence[int]) -> list[float] | None:
-        return self._outputs.get(_digest(tokens))
+        reply = self.store.get(self._key(tokens))
+        return None if reply is None else loads(reply.text)
 
     def add(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[float]]) -> None:
-        new: dict[str, list[float]] = {}
-        for tokens, values in zip(rows, outputs, strict=True):
-            digest = _digest(tokens)
-            if digest not in self._outputs and all(map(math.isfinite, values)):
-                new[digest] = list(values)
-        if not new:
-            return
-        first = not self._outputs
-        self._outputs |= new
-        try:
-            with self.path.open("wb" if first else "ab") as file:
-                # A line starts with its line break because the last line of a killed run has none.
-                file.write(self._head if first else b"")
-                file.write(b"".join(f"\n{json.dumps(each)}".encode() for each in new.items()))
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be written ({error.strerror}); make room and give the same command again"
-            ) from error
-
-    def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
-
-
-def _digest(tokens: Sequence[int]) -> str:
-    return hashlib.sha256(",".join(map(str, tokens)).encode()).hexdigest()[:32]
+        self.store.append(
+            (self._key(tokens), Reply(json.dumps(values)))
+            for tokens, values in zip(rows, outputs, strict=True)
+            if all(map(math.isfinite, values))
+        )
 
 
 def score_items(
@@ -149,8 +110,6 @@ def score_items(
     """Score every item in one pass of the model's body, without its vocabulary projection.
 
     Args:
-        checkpoint: loaded.
-        items: to score; ratings are not needed.
         form: parts of the text; None for those that the checkpoint was trained with.
         window: maximum tokens of an item, to use less than the model's window.
         batch_tokens: maximum tokens of a batch, with padding; results depend on it by rounding only.
@@ -163,12 +122,12 @@ def score_items(
     """
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     form = InputFormat.of_args(checkpoint.args) if form is None else form
-    window = model.window_within(window)
+    window = model.window(window)
     encoded = encode_items(items, tokenizer, form, window)
-    fitting = [place for place, each in enumerate(encoded) if each.fits]
+    fitting = [index for index, each in enumerate(encoded) if each.fits]
     params = predict(
         model,
-        [encoded[place].ids for place in fitting],
+        [encoded[index].ids for index in fitting],
         # Any token will do, because padding is masked.
         tokenizer.pad_token_id or 0,
         batch_tokens=batch_tokens,
@@ -176,24 +135,24 @@ def score_items(
         title=title,
         kept=kept,
     )
-    for place, row in zip(fitting, params, strict=True):
+    for index, row in zip(fitting, params, strict=True):
         if not all(map(math.isfinite, row)):
             raise InputError(
-                f"item {items[place].id}: the model's output is not a number; take another checkpoint, or dtype float32"
+                f"item {items[index].id}: the model's output is not a number; take another checkpoint, or dtype float32"
             )
     # Without a fitting item the list is empty and has no second dimension.
     moments = model.head.moments(torch.tensor(params).reshape(-1, model.head.outputs))
     interval = model.head.interval(params)
     ends = [(None, None)] * len(params) if interval is None else interval.T.tolist()
     scores = [OrcaScore(reason=DOES_NOT_FIT) for _ in items]
-    for place, row, mean, variance, (low, high) in zip(
+    for index, row, mean, variance, (low, high) in zip(
         fitting, params, moments[0].tolist(), moments[1].tolist(), ends, strict=True
     ):
-        each = encoded[place]
-        scores[place] = OrcaScore(
+        each = encoded[index]
+        scores[index] = OrcaScore(
             mean, variance, low, high, tuple(row), dropped_tokens=each.dropped, tokens=len(each.ids)
         )
-    return Scoring(scores, sum(score.tokens for score in scores), window)
+    return Scoring(scores, window)
 
 
 def predict(
@@ -206,18 +165,18 @@ def predict(
     title: str = "",
     kept: KeptPredictions | None = None,
 ) -> list[list[float]]:
-    """Predict the parameters of every row of tokens, in order.
+    """Predict the parameters of every row of tokens, in order; the model is evaluated, and its mode is restored afterwards.
 
     Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
-    The keyword arguments are those of :func:`score_items`. The model is evaluated, and its mode is restored afterwards.
+    The keyword arguments are those of :func:`score_items`.
     """
     # Lists cannot be keys of a mapping.
     keys = [tuple(row) for row in ids]
     rows = list(dict.fromkeys(keys))
     known = {} if kept is None else {row: kept.get(row) for row in rows}
     params = {row: outputs for row, outputs in known.items() if outputs is not None}
-    places = length_batches([len(row) for row in rows], batch_tokens, batch_size)
-    batches = [[rows[place] for place in batch] for batch in places]
+    groups = length_batches([len(row) for row in rows], batch_tokens, batch_size)
+    batches = [[rows[index] for index in group] for group in groups]
     # A batch is computed whole or not at all, so that a resumed run rounds like an uninterrupted one.
     batches = [batch for batch in batches if any(row not in params for row in batch)]
     done = len(rows) - sum(map(len, batches))
@@ -226,12 +185,12 @@ def predict(
     try:
         with torch.no_grad(), progress_bar(title, "answer", len(rows), done, shown=bool(title)) as bar:
             for batch in batches:
-                found = model(*collate(batch, pad, model.device)).tolist()
+                outputs = model(*collate(batch, pad, model.device)).tolist()
                 if kept is not None:
-                    kept.add(batch, found)
-                for row, outputs in zip(batch, found, strict=True):
+                    kept.add(batch, outputs)
+                for row, values in zip(batch, outputs, strict=True):
                     # Kept outputs stay, although their batch was computed again.
-                    params.setdefault(row, outputs)
+                    params.setdefault(row, values)
                 bar.update(len(batch))
     finally:
         model.train(was_training)

@@ -132,11 +132,6 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
     No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions. As in the
     paper, training may see a question of the test part with another model's answer.
 
-    Args:
-        items: each with its ``model``.
-        held_out: models in each test part.
-        seed: of the groups of models, and of the development questions.
-
     Raises:
         InputError: an item without a model, or too few models.
     """

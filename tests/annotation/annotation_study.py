@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.annotation import AnnotationStudy, changing, create, load_scale
 from long_context_tasks.annotation.potato import item_id
-from long_context_tasks.annotation.records import Annotation, Incoming, StudyQuestion
+from long_context_tasks.annotation.study import Annotation, Incoming, StudyQuestion
 from long_context_tasks.annotation.scale import CODES
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"

@@ -12,7 +12,7 @@ from judge_server import Answer, Behave, JudgeServer, judge_server
 from typer.testing import CliRunner
 
 from long_context_tasks.annotation import changing, open_study
-from long_context_tasks.annotation.records import Annotation
+from long_context_tasks.annotation.study import Annotation
 from long_context_tasks.cli import app
 from long_context_tasks.judges.ratings import read_ratings
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.annotation import AnnotationStudy, load_scale
 from long_context_tasks.annotation.prepare import candidate_prompt, fill, prompt_text, rationale_prompt
-from long_context_tasks.annotation.records import StudyQuestion
+from long_context_tasks.annotation.study import StudyQuestion
 from long_context_tasks.schema import InputError
 
 

@@ -13,7 +13,7 @@ from annotation_study import incoming, make_study
 
 from long_context_tasks.annotation import AnnotationStudy, changing, create, load_scale, open_study
 from long_context_tasks.annotation.prepare import without_candidate, without_rationale
-from long_context_tasks.annotation.records import Annotation, ExpertReview, Incoming, StudyQuestion
+from long_context_tasks.annotation.study import Annotation, ExpertReview, Incoming, StudyQuestion
 from long_context_tasks.schema import InputError
 
 SMALL = "q1/small"
@@ -86,7 +86,7 @@ def test_a_process_that_is_killed_changes_nothing(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from long_context_tasks.annotation import changing
-from long_context_tasks.annotation.records import Annotation
+from long_context_tasks.annotation.study import Annotation
 
 with changing(Path({str(path)!r})) as study:
     study.annotate([Annotation({SMALL!r}, "ana", 4)])

@@ -10,7 +10,7 @@ from annotation_study import answer_potato
 from typer.testing import CliRunner
 
 from long_context_tasks.annotation import open_study
-from long_context_tasks.annotation.records import Annotation
+from long_context_tasks.annotation.study import Annotation
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     LabelledChunk,
     label_quality,

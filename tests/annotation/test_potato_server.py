@@ -21,7 +21,7 @@ from annotation_study import make_study
 
 from long_context_tasks.annotation import AnnotationStudy, load_scale
 from long_context_tasks.annotation.potato import export_potato, import_potato, item_id
-from long_context_tasks.annotation.records import ExpertReview, Incoming
+from long_context_tasks.annotation.study import ExpertReview, Incoming
 from long_context_tasks.annotation.scale import SHIPPED
 
 POTATO = shutil.which("potato")

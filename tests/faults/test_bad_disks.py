@@ -16,7 +16,7 @@ from run_commands import ADA, QA, Said, lct, own_responses, published_data, runs
 from stored_runs import judge_by_seed, judge_file
 from written_book import paragraphs
 
-from long_context_tasks.annotation.records import Annotation
+from long_context_tasks.annotation.study import Annotation
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, needs("polars")]
 

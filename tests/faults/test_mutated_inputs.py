@@ -84,7 +84,7 @@ def _manifest(path: Path) -> object:
 def _potato(path: Path) -> object:
     from long_context_tasks.annotation import create, load_scale, open_study
     from long_context_tasks.annotation.potato import import_potato
-    from long_context_tasks.annotation.records import Incoming, StudyQuestion
+    from long_context_tasks.annotation.study import Incoming, StudyQuestion
 
     folder, file = path.parent / "annotation_output" / "ann", path.parent / "study.json"
     folder.mkdir(parents=True, exist_ok=True)

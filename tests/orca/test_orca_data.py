@@ -29,13 +29,12 @@ def test_zero_ratings_are_kept() -> None:
     item = item_of_row({**ROW, "ratings": [0, 0, 1], "scale": [0, 1]})
     assert item.ratings == (1.0, 1.0, 5.0)
     assert item.unit_ratings == (0.0, 0.0, 1.0)
-    assert item.masked == 0
     assert item_of_row({**ROW, "ratings": [0, 0.0], "scale": [0, 5]}).unit_ratings == (0.0, 0.0)
 
 
 def test_masked_ratings_count_for_nothing() -> None:
     item = item_of_row({**ROW, "ratings": [None, 4, None, 2, 3]})
-    assert (item.ratings, item.masked) == ((4.0, 2.0, 3.0), 2)
+    assert item.ratings == (4.0, 2.0, 3.0)
     assert item.rating_mean == 0.5
     assert item.rating_variance == statistics.variance([0.75, 0.25, 0.5])
 
@@ -167,12 +166,12 @@ def test_training_needs_a_rating_in_every_row(tmp_path: Path, ratings: object) -
     [
         (
             [{**ROW, "id": "b"}, ROW, {**ROW, "candidate": "another"}],
-            "row 3: the id 'a' also belongs to row 2",
+            "row 3: the id 'a' also belongs to {path}, row 2",
         ),
         # A row without an id is called by its place, which may be the id of another.
         (
             [{**ROW, "id": "row 2"}, {name: ROW[name] for name in ROW if name != "id"}],
-            "row 2: the id 'row 2' also belongs to row 1",
+            "row 2: the id 'row 2' also belongs to {path}, row 1",
         ),
     ],
 )
@@ -180,7 +179,9 @@ def test_two_answers_of_one_id_are_refused(tmp_path: Path, rows: list[Any], told
     path = _file(tmp_path, *rows)
     with pytest.raises(InputError) as error:
         read_items(path)
-    assert str(error.value).startswith(f"{path}, {told}") and "remove one of the rows" in str(error.value)
+    assert str(error.value).startswith(
+        f"{path}, {told.format(path=path)}"
+    ) and "remove one of the rows" in str(error.value)
     assert len(read_items(path, rules="released")) == len(rows)
 
 
@@ -196,5 +197,5 @@ def test_data_that_teach_nothing() -> None:
 def test_released_rules_read_what_the_released_code_reads() -> None:
     row = {**ROW, "candidate": None, "ratings": [0, -1, 6, None, 3]}
     item = item_of_row(row, rules="released")
-    assert (item.ratings, item.masked) == ((0.0, 3.0), 3)
+    assert item.ratings == (0.0, 3.0)
     assert input_text(item).endswith("|candidate answer: None")

@@ -41,7 +41,7 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
     good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--keep-improper")
     assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", *[None] * 3]
-    assert f"{source}, row 1: the id 'a' also belongs to row 1" in bad(
+    assert f"{source}, row 1: the id 'a' also belongs to {source}, row 1" in bad(
         "data", source, source, "-o", tmp_path / "no"
     )
     other = write(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])

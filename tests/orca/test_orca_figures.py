@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from long_context_tasks.orca import OrcaItem, item_agreement, write_results
+from long_context_tasks.orca import OrcaItem, item_agreement
 from long_context_tasks.orca.metrics import (
     COMPOSITES,
     agreement,
     find_threshold,
 )
-from long_context_tasks.orca.results import read_results, result_rows, scored_agreement
+from long_context_tasks.orca.results import read_results, result_rows
 from long_context_tasks.schema import InputError
 
 
@@ -81,14 +81,16 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
         _score(None, None, low=None, high=None, params=None, reason="does_not_fit"),
     ]
     path = tmp_path / "final_result.jsonl"
-    write_results(path, result_rows(items, scores))
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = result_rows(items, scores)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert rows[0]["note"] == "kept" and rows[1]["dropped_context_tokens"] == 7
     assert "rating_ground_truth" not in rows[2] and rows[3]["reason"] == "does_not_fit"
     back = read_results(path)
     assert [row.id for row in back] == ["a", "b", "c"]
-    found = scored_agreement(back)
-    assert found == item_agreement(items, [0.4, 0.9, 0.5, None], [0.05, 0.01, 0.02, None])
+    assert [(row.mean, row.variance, row.truth, row.truth_variance) for row in back] == [
+        (score.mean, score.variance, item.rating_mean, item.rating_variance)
+        for item, score in zip(items[:3], scores, strict=False)
+    ]
 
 
 @pytest.mark.parametrize("known_by", ["args", "params", "values"])

@@ -59,7 +59,9 @@ def test_each_score_is_that_of_the_item_alone_and_in_its_place(checkpoint: Check
     scoring = scorer.score_items(checkpoint, items)
     for item, score in zip(items, scoring.scores, strict=True):
         assert list(score.params or ()) == pytest.approx(_naive(checkpoint, input_text(item)), abs=2e-5)
-    assert scoring.tokens == sum(len(input_text(item).encode()) for item in items)
+    assert sum(score.tokens for score in scoring.scores) == sum(
+        len(input_text(item).encode()) for item in items
+    )
     assert (scoring.shortened, scoring.unfit, str(scoring)) == (0, 0, "23 of 23 scored")
 
 
@@ -101,7 +103,7 @@ def test_a_learned_vector_is_read_behind_the_last_token() -> None:
         checkpoint.model.cls_token += 1.0
     moved = scorer.score_items(checkpoint, items, batch_size=7).scores
     assert all(a.params != b.params for a, b in zip(together, moved, strict=True))
-    assert checkpoint.model.window == 511
+    assert checkpoint.model.window() == 511
 
 
 def test_a_long_context_is_shortened_and_counted() -> None:

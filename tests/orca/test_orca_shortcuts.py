@@ -1,11 +1,12 @@
 """What shortcuts predict."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from long_context_tasks.orca import OrcaItem
-from long_context_tasks.orca.shortcuts import predict_across_questions, predict_by_shortcuts
+from long_context_tasks.orca.controls import predict_across_questions, predict_by_shortcuts
 from long_context_tasks.stats.raters import correlate
 
 
@@ -43,7 +44,8 @@ def test_predictions_across_questions_are_learned_from_others() -> None:
     found = predict_across_questions(answers)
     assert abs(correlate(found["lengths only"], ratings, "spearman")) < 0.15
     assert correlate(found["identity only"], ratings, "spearman") > 0.8
-    assert list(predict_across_questions(answers, named=False)) == ["lengths only"]
+    unnamed = [replace(answer, model=None) for answer in answers]
+    assert list(predict_across_questions(unnamed)) == ["lengths only"]
 
 
 def test_many_answers_are_thinned() -> None:

@@ -23,7 +23,7 @@ from long_context_tasks.orca.metrics import (
     composite_of,
     find_threshold,
 )
-from long_context_tasks.orca.results import read_results, scored_agreement
+from long_context_tasks.orca.results import read_results
 
 pytestmark = pytest.mark.vectors
 HEAD_OF = {"beta_llh": "beta", "multinomial_llh": "multinomial", "bernoulli_kl": "bernoulli"}
@@ -88,13 +88,6 @@ def test_heads(shared: Path) -> None:
             assert _near(given, expected, **FLOAT32), number
         n += 1
     assert n == 210
-
-
-def test_divergence_of_parameters(shared: Path) -> None:
-    for number, row in vector_rows(shared, "orca", "params_kl.jsonl"):
-        head = heads.HEADS[row["function"].removesuffix("_params_kl")]
-        found = heads.params_kl(head, torch.tensor(row["params_p"]), torch.tensor(row["params_q"])).tolist()
-        assert _near(found, row["kl"], **FLOAT32), number
 
 
 def test_metrics(shared: Path) -> None:
@@ -170,7 +163,12 @@ def test_runs_of_the_clamping_program(shared: Path, tmp_path: Path) -> None:
             ).threshold
         for name, scored in splits.items():
             means = clamp_all([each.mean for each in scored], [each.variance for each in scored], threshold)
-            figures = scored_agreement(scored, means)
+            figures = agreement(
+                [each.truth for each in scored],
+                means,
+                [each.truth_variance for each in scored],
+                [each.variance for each in scored],
+            )
             given = {
                 "n": figures.n,
                 "var_threshold": round(threshold, 8),

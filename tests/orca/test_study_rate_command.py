@@ -173,7 +173,7 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         (("--baselines",), "no answers"),
         (("{answers}", "--published", "elitr_bench"), "--published goes alone"),
         (("--published", "ethic"), "no benchmark of this name publishes ratings"),
-        (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' also belongs to row 1"),
+        (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' also belongs to"),
         (("{answers}", "--judge", "{orca}"), "of kind orca, which does not read prompts"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
         (("missing.jsonl", "--baselines"), "missing.jsonl: cannot be read"),

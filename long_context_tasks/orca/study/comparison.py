@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev, variance
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from long_context_tasks.judges.ratings import RatingTable
-from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.metrics import item_agreement
+from long_context_tasks.orca.controls import predict_across_questions, predict_by_shortcuts
+from long_context_tasks.orca.metrics import Agreement, item_agreement
 from long_context_tasks.orca.results import read_results
-from long_context_tasks.orca.shortcuts import predict_across_questions, predict_by_shortcuts
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS, column_parts
 from long_context_tasks.schema import InputError
@@ -35,8 +34,7 @@ _FEWEST = 2
 """Answers with all scores that a fusion needs in each part; a useful fusion needs many more."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A rater's estimate of an answer's mean rating, and of the variance of people's ratings if it predicts one; on 0 to 1."""
 
     mean: float
@@ -62,17 +60,19 @@ def _single_rater(
     """Map a rater's scores to 0 ... 1, by default from the scale of the paper's prompts, for a baseline from 0 to 1."""
     # Published judges rate on other scales, such as 1 to 10.
     low, high = scale or ((0.0, 1.0) if name in BASELINES else BOUNDS)
-    given = {each: score for each, score in scores.items() if score is not None}
-    for each, score in given.items():
+    estimates: dict[str, Estimate] = {}
+    for answer, score in scores.items():
+        if score is None:
+            continue
         if not low <= score <= high:
             raise InputError(
-                f"{each}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one in the field "
+                f"{answer}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one in the field "
                 f'"scales" of the rows, such as {{"{name}": [1, 10]}}'
             )
+        estimates[answer] = Estimate((score - low) / (high - low))
     control = column_parts(name)[1] in CONTROLS
     # Controls are not averaged with judges.
     kind: Kind = "control" if control else "baseline" if name in BASELINES else "judge"
-    estimates = {each: Estimate((score - low) / (high - low)) for each, score in given.items()}
     return Rater(name, kind, (estimates,) * n_splits)
 
 
@@ -93,11 +93,11 @@ def groups_by_condition(raters: Sequence[Rater]) -> dict[str, list[Rater]]:
 def averaged(name: str, judges: Sequence[Rater]) -> Rater:
     """Return the mean of judges, which predicts people's variance by the sample variance of their scores (divisor n - 1)."""
     by_split = []
-    for predictions in zip(*(judge.by_split for judge in judges), strict=True):
+    for estimates in zip(*(judge.by_split for judge in judges), strict=True):
         # Only answers with a score of every judge.
-        shared = [each for each in predictions[0] if all(each in other for other in predictions)]
-        scores = {each: [other[each].mean for other in predictions] for each in shared}
-        by_split.append({each: Estimate(fmean(given), variance(given)) for each, given in scores.items()})
+        shared = [answer for answer in estimates[0] if all(answer in other for other in estimates)]
+        scores = {answer: [other[answer].mean for other in estimates] for answer in shared}
+        by_split.append({answer: Estimate(fmean(own), variance(own)) for answer, own in scores.items()})
     return Rater(name, "average", tuple(by_split))
 
 
@@ -138,10 +138,7 @@ def fuse(
     train: Mapping[str, Sequence[float]],
     train_truth: Sequence[float],
 ) -> Fusion:
-    """Calibrate each judge on the development part, then weigh the judges on the training part.
-
-    ``dev`` and ``train`` have each judge's scores, the truths people's mean ratings, in one order of items and on 0 to 1.
-    """
+    """Calibrate each judge on the development part, then weigh the judges on the training part; scores and truths are on 0 to 1."""
     from scipy.optimize import nnls
 
     curves = {name: calibrate(scores, dev_truth) for name, scores in dev.items()}
@@ -157,16 +154,16 @@ def fuse(
 def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> tuple[Rater, list[Fusion]]:
     """Calibrate judges on each split's development part, weigh them on its training part, and predict its test part.
 
-    Returns:
-        The fusion as a rater, which predicts the test parts only, and the fusion of each split.
+    Returns the fusion as a rater, which predicts the test parts only, and the fusion of each split.
     """
     by_split, learned = [], []
     for number, split in enumerate(splits):
         estimates = {judge.name: judge.by_split[number] for judge in judges}
         scores, truth = {}, {}
         for part in ("dev", "train", "test"):
-            every = getattr(split, part)
-            items = [item for item in every if all(item.id in own for own in estimates.values())]
+            items = [
+                item for item in getattr(split, part) if all(item.id in own for own in estimates.values())
+            ]
             if len(items) < _FEWEST and part != "test":
                 raise InputError(
                     f"{name}: {split.name} has {len(items)} answers in {part} with a score of all of {', '.join(estimates)}; "
@@ -219,26 +216,22 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
 
 
 def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
-    """Return the predictions of :data:`SHORTCUTS` for the test parts, learned from the training parts, or across questions without any.
-
-    If no answer names its model, only the shortcuts by length are returned.
-    """
-    known = all_items(splits).values()
+    """Return the predictions of :data:`SHORTCUTS` for the test parts, learned from the training parts, or across questions without any."""
     # A file of answers has no training part; then shortcuts learn from the other questions.
     cross = not all(split.train for split in splits)
-    if cross and len(set(question_numbers(list(known)))) < 2:
+    if cross and len(set(question_numbers(list(all_items(splits).values())))) < 2:
         return []
-    named = any(item.model for item in known)
-    found: dict[str, list[Estimates]] = {}
+    by_name: dict[str, list[Estimates]] = {}
     for split in splits:
-        if cross:
-            predicted = predict_across_questions(split.test, named=named)
-        else:
-            predicted = predict_by_shortcuts(split.train, split.test, named=named)
+        predicted = (
+            predict_across_questions(split.test) if cross else predict_by_shortcuts(split.train, split.test)
+        )
         for name, means in predicted.items():
             estimates = {item.id: Estimate(mean) for item, mean in zip(split.test, means, strict=True)}
-            found.setdefault(name, []).append(estimates)
-    return [Rater(name, "shortcut", tuple(by_split)) for name, by_split in found.items()]
+            by_name.setdefault(name, []).append(estimates)
+    # A split whose answers do not name their models has no shortcut by identity.
+    whole = {name: each for name, each in by_name.items() if len(each) == len(splits)}
+    return [Rater(name, "shortcut", tuple(each)) for name, each in whole.items()]
 
 
 @dataclass(frozen=True)
@@ -252,6 +245,9 @@ class SplitSpread:
         whole = not any(map(math.isnan, values))
         sd = stdev(values) if whole and len(values) > 1 else math.nan
         return cls(fmean(values) if whole else math.nan, sd, tuple(values))
+
+
+_SPREAD = ("rho", "tau", "mae", "variance_mae")
 
 
 @dataclass(frozen=True)
@@ -277,41 +273,41 @@ class Comparison:
 
 def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Comparison:
     lacking: Counter[str] = Counter()
-    kept = []
-    for at, split in enumerate(splits):
+    agreements: list[list[Agreement]] = []  # of each split, in the order of the raters
+    left_out = 0
+    for number, split in enumerate(splits):
+        estimates = {rater.name: rater.by_split[number] for rater in raters}
+        for name, by_id in estimates.items():
+            lacking[name] += sum(item.id not in by_id for item in split.test)
         # All raters are compared on the same answers.
-        without = {
-            item.id: [rater.name for rater in raters if item.id not in rater.by_split[at]]
-            for item in split.test
-        }
-        lacking.update(name for names in without.values() for name in names)
-        kept.append([item for item in split.test if not without[item.id]])
-        if not kept[-1]:
-            counts = ", ".join(f"{name} {count}" for name, count in lacking.items())
+        items = [item for item in split.test if all(item.id in by_id for by_id in estimates.values())]
+        left_out += len(split.test) - len(items)
+        if not items:
+            counts = ", ".join(f"{name} {count}" for name, count in (+lacking).items())
             raise InputError(
                 f"{split.name}: no answer of its test part has a score of every rater; its ids are such as {split.test[0].id} "
                 f"(without a score: {counts})"
             )
-    total = sum(len(split.test) for split in splits)
+        means, variances = (
+            [[getattr(by_id[item.id], name) for item in items] for by_id in estimates.values()]
+            for name in Estimate._fields
+        )
+        agreements.append([item_agreement(items, *each) for each in zip(means, variances, strict=True)])
     return Comparison(
-        tuple(_figures(rater, kept) for rater in raters),
-        total,
-        total - sum(map(len, kept)),
-        {rater.name: lacking[rater.name] for rater in raters if lacking[rater.name]},
+        tuple(
+            RaterFigures(
+                rater.name,
+                rater.kind,
+                sum(each.n for each in own),
+                sum(each.n_variance for each in own),
+                *(SplitSpread.of([getattr(each, name) for each in own]) for name in _SPREAD),
+            )
+            for rater, own in zip(raters, zip(*agreements, strict=True), strict=True)
+        ),
+        sum(len(split.test) for split in splits),
+        left_out,
+        dict(+lacking),
     )
-
-
-def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]]) -> RaterFigures:
-    found = []
-    for items, by_id in zip(parts, rater.by_split, strict=True):
-        own = [by_id[item.id] for item in items]
-        found.append(item_agreement(items, [each.mean for each in own], [each.variance for each in own]))
-    n, n_variance = (sum(getattr(each, name) for each in found) for name in ("n", "n_variance"))
-    rho, tau, mae, variance_mae = (
-        SplitSpread.of([getattr(each, name) for each in found])
-        for name in ("rho", "tau", "mae", "variance_mae")
-    )
-    return RaterFigures(rater.name, rater.kind, n, n_variance, rho, tau, mae, variance_mae)
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, SplitSpread, SplitSpread]]:
@@ -340,8 +336,7 @@ def compare_files(
 ) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
     """Compare all raters in the score files, with their averages and fusions per condition, ORCA and the shortcut baselines.
 
-    Returns:
-        The comparison of all raters, the fusions of each condition by split, and notes for the user.
+    Returns the comparison, the fusions of each condition by split, and notes for the user.
     """
     plain = [
         _single_rater(name, dict(zip(table.ids, scores, strict=True)), table.scales.get(name), len(splits))

@@ -37,14 +37,7 @@ class TrainFiles:
 def run_training(
     files: TrainFiles, settings: TrainSettings, output: Path, device: str, report: Callable[[str], None]
 ) -> bool | None:
-    """Check everything cheap, then train.
-
-    Args:
-        device: of torch, or ``auto``.
-
-    Returns:
-        True after a training, False if its result existed, None in every process but the first.
-    """
+    """Check everything cheap, then train; return False if the result existed, None in every process but the first."""
     settings = _with_start(settings)
     human = [] if files.train is None else read_items(files.train, need_ratings=True)
     judge = [] if files.judge_train is None else read_items(files.judge_train, need_ratings=True)

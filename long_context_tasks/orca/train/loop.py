@@ -11,8 +11,8 @@ import contextlib
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,12 @@ from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.model import HEADS, OrcaModel, collate, length_batches
 from long_context_tasks.orca.scoring import predict, progress_bar
 from long_context_tasks.orca.train.folder import (
-    LOG,
     STATE,
     StageState,
-    add_to_log,
-    cut_log,
     finish,
     is_finished,
     opened_run,
     read_state,
-    tidy_stage,
     work_folder,
     write_state,
 )
@@ -52,7 +48,6 @@ from long_context_tasks.orca.train.plan import (
     HEAD_FACTOR,
     LORA_ALPHA,
     LORA_DROPOUT,
-    QUICK_SAVE,
     SAVE_SHARE,
     WEIGHT_DECAY,
     Stage,
@@ -70,50 +65,32 @@ _OF = " of "
 
 
 class TrainProcesses:
-    """The processes of this run.
-
-    Attributes:
-        rank: number of this process, from 0.
-        count: number of processes.
-        device: device of this process.
-    """
+    """The processes of this run; each takes its own GPU, and ``device`` is that of this process."""
 
     def __init__(self, device: str = "auto") -> None:
-        """Join the other processes; each takes its own GPU.
-
-        Args:
-            device: of torch; ``auto`` for the GPU if there is one.
-        """
+        """Join the other processes; ``device`` is of torch, or ``auto`` for the GPU if there is one."""
         chosen, _ = choose_device(device, "auto")
         with named_failures("accelerate"):
             from accelerate import PartialState
 
             self._state = PartialState(cpu=chosen.startswith("cpu"))
-        self.rank: int = self._state.process_index
         self.count: int = self._state.num_processes
+        self.is_first: bool = self._state.process_index == 0
         self.device: str = chosen if self.count == 1 else str(self._state.device)
 
-    @property
-    def is_first(self) -> bool:
-        return self.rank == 0
-
     def wait(self) -> None:
-        if self.count > 1:
-            self._state.wait_for_everyone()
+        self._state.wait_for_everyone()
 
     def share(self, items: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return this process's part of a list, each item with its place in the list."""
+        """Return this process's part of a list, each item with its index in the list."""
         # In turn rather than in blocks, because batches are sorted by length.
-        return [(place, item) for place, item in enumerate(items) if place % self.count == self.rank]
+        return list(enumerate(items))[self._state.process_index :: self.count]
 
     def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
         """Gather the parts of all processes into one list, sorted by index; every process gets the same list."""
-        found = list(parts)
-        if self.count > 1:
-            from accelerate.utils import gather_object
+        from accelerate.utils import gather_object
 
-            found = gather_object(found)
-        return [item for _, item in sorted(found, key=lambda part: part[0])]
+        return [item for _, item in sorted(gather_object(list(parts)), key=lambda part: part[0])]
 
     def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
         if self.count == 1:
@@ -138,40 +115,32 @@ def train(
 ) -> bool:
     """Train, or continue a training that was stopped; the checkpoint appears at ``output`` when it is finished.
 
-    Args:
-        output: place of the checkpoint: free, an empty folder, or the result of the same run.
-
-    Returns:
-        False if the result existed.
+    Returns False if ``output`` was the result of the same run already.
     """
     output = output.absolute()
     # A run is continued only on the same kind of device, because others round differently.
     kind = {"precision": _precision(processes.device), "score_type": settings.head}
     args = {**settings.args(), **(args or {}), **kind}
     report = report if processes.is_first else lambda _: None
-    work = work_folder(output)
     finished = is_finished(output, args)
     if not finished:
         opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
-        folders = [work / f"{number}-{stage.name}" for number, stage in enumerate(stages, start=1)]
         devices = [processes.device] if processes.device.startswith("cuda") else []
         # Training sets torch's seed at every step; the caller's generator stays as it was.
         with opened, torch.random.fork_rng(devices=devices):
-            if processes.is_first:
-                for folder in folders:
-                    tidy_stage(folder)
             processes.wait()
-            start = settings.init
-            for stage, folder in zip(stages, folders, strict=True):
-                _StageTraining(stage, dev, settings, processes, folder, args, report).run(start)
+            start, log = settings.init, []
+            for number, stage in enumerate(stages, start=1):
+                folder = work_folder(output) / f"{number}-{stage.name}"
+                log += _StageTraining(stage, dev, settings, processes, folder, args, report).run(start)
                 start = folder / "best"
-            if processes.is_first:
-                finish(output, work, folders)
+            if processes.is_first and start is not None:
+                finish(output, start, log)
                 if doubt := doubt_of(output):
                     report(f"warning: {doubt}")
     processes.wait()
     if processes.is_first:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work_folder(output), ignore_errors=True)
     return not finished
 
 
@@ -257,46 +226,50 @@ class _StageTraining:
     saved_at: float = 0.0
     saving: float = 0.0
 
-    def run(self, start: Path | None) -> None:
-        self.state, saved = read_state(self.folder)
+    def run(self, start: Path | None) -> list[dict[str, Any]]:
+        """Train from a checkpoint, or from the settings' language model; return the rows of the log."""
+        saved: Iterable[tuple[str, torch.Tensor]] = ()
+        self.state = StageState(self.args)
+        if (self.folder / STATE).is_file():
+            self.state, saved = read_state(self.folder / STATE)
         if self.state.done:
-            return
+            return self.state.log
         self._load(start, saved)
         name = f"stage {self.stage.name}"
         an_epoch = steps_per_epoch(len(self.train_set), self.settings.batch_size)
         steps = self.settings.epochs * an_epoch
-        resumed = f", going on after step {self.state.step}" if saved else ""
+        resumed = f", going on after step {self.state.step}" if self.state.step else ""
         self.report(f"{name}: {len(self.train_set)} answers, {steps} steps{resumed}")
         with progress_bar(name, "step", steps, self.state.step, shown=self.processes.is_first) as bar:
-            while not self.state.done:
-                if self.state.evaluated < self.state.step and self.state.step % an_epoch == 0:
-                    self.state = self._evaluated(self.state, ended=self.state.step == steps)
-                    self._save(always=True)
-                else:
-                    loss = self._step(self.state.step, steps, an_epoch)
-                    self.state = replace(self.state, step=self.state.step + 1)
-                    bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
-                    bar.update()
-                    self._save()
-        best = self.state.best
+            for step in range(self.state.step + 1, steps + 1):
+                row = self._step(step, steps, an_epoch)
+                self.state.log.append(row)
+                self.state.step, self.state.done = step, step == steps
+                epoch_ended = step % an_epoch == 0
+                if epoch_ended:
+                    self._evaluate(step)
+                self._save(always=epoch_ended)
+                bar.set_postfix_str(f"loss {row['loss']:.3f}", refresh=False)
+                bar.update()
+        best, guess = self.state.best, self.model.head.loss_of_guess()
         self.report(
             f"{name}: {steps} steps; best: loss {best:.4f} on the development part after step {self.state.best_step}"
         )
-        guess = self.model.head.loss_of_guess()
         if best is not None and best > guess:
             self.report(
                 f"warning: that is no better than {guess:.4f}, the loss of a guess that all ratings are equally likely: this judge has learned "
                 "nothing. Train longer, or with a lower --lr"
             )
+        return self.state.log
 
-    def _load(self, start: Path | None, saved: Mapping[str, torch.Tensor]) -> None:
+    def _load(self, start: Path | None, saved: Iterable[tuple[str, torch.Tensor]]) -> None:
         with named_failures(f"model {start or self.settings.model}"):
             self.model, self.tokenizer = _trainable(start, self.settings, self.processes.device)
         # Any token will do, because padding is masked.
         self.pad = self.tokenizer.pad_token_id or 0
         self.optimizer = _optimizer(self.model, self.settings)
         parameters = dict(self.model.named_parameters())
-        for key, value in saved.items():
+        for key, value in saved:
             part, _, name = key.rpartition(_OF)
             if not part:
                 parameters[name].data.copy_(value)
@@ -306,11 +279,9 @@ class _StageTraining:
                 self.optimizer.state[parameters[name]][part] = value.to(device)
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
         self.dev_set = self._fitting(self.dev_items, "development part")
-        if self.processes.is_first:
-            cut_log(self.folder / LOG, self.state)
 
     def _fitting(self, items: Sequence[OrcaItem], part: str) -> list[tuple[OrcaItem, Encoded]]:
-        window = self.model.window_within(self.settings.window)
+        window = self.model.window(self.settings.window)
         encoded = encode_items(items, self.tokenizer, self.settings.form, window)
         kept = [(item, each) for item, each in zip(items, encoded, strict=True) if each.fits]
         shortened = sum(each.dropped > 0 for each in encoded)
@@ -333,20 +304,23 @@ class _StageTraining:
         """Count the terms of the loss: one for each rating, or under the bernoulli head for each item."""
         return len(ratings) if self.model.head.name == "bernoulli" else sum(map(len, ratings))
 
-    def _step(self, step: int, steps: int, an_epoch: int) -> float:
+    def _step(self, step: int, steps: int, an_epoch: int) -> dict[str, Any]:
+        """Do a step, counted from 1; return its row of the log."""
         settings, model = self.settings, self.model
-        places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
-        ids = [self.train_set[place][1].ids for place in places]
-        ratings = [self.train_set[place][0].ratings for place in places]
+        chosen = step_items(
+            len(self.train_set), settings.batch_size, step - 1, settings.seed, self.folder.name
+        )
+        ids = [self.train_set[index][1].ids for index in chosen]
+        ratings = [self.train_set[index][0].ratings for index in chosen]
         terms = self._terms(ratings)
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
         for number, batch in self.processes.share(batches):
             # Per part of a step, so that dropout does not depend on the number of processes.
-            torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
-            labels = model.head.labels([ratings[place] for place in batch]).to(model.device)
+            torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step - 1, number))
+            labels = model.head.labels([ratings[index] for index in batch]).to(model.device)
             with self._autocast():
-                params = model(*collate([ids[place] for place in batch], self.pad, model.device))
+                params = model(*collate([ids[index] for index in batch], self.pad, model.device))
             # Divided by the terms of the whole step, so that parts add up to its mean.
             loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
@@ -356,17 +330,19 @@ class _StageTraining:
         parameters = [each for each in model.parameters() if each.requires_grad]
         self.processes.sum_gradients(parameters)
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, CLIP))
-        self._check_finite("loss", total, step + 1)
-        self._check_finite("gradient", norm, step + 1)
-        share = rate(step, steps)
+        self._check_finite("loss", total, step)
+        self._check_finite("gradient", norm, step)
+        share = rate(step - 1, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        row = {"stage": self.stage.name, "step": step + 1, "epoch": (step + 1) / an_epoch, "loss": total}
-        row |= {"ratings": sum(map(len, ratings)), "lr": settings.peak_lr * share, "grad_norm": norm}
-        self._log(row)
-        return total
+        row = {"stage": self.stage.name, "step": step, "epoch": step / an_epoch, "loss": total}
+        return row | {
+            "ratings": sum(map(len, ratings)),
+            "lr": settings.peak_lr * share,
+            "grad_norm": norm,
+        }
 
     def _check_finite(self, name: str, value: float, step: int) -> None:
         if not math.isfinite(value):
@@ -378,44 +354,42 @@ class _StageTraining:
                 "kept. Train again with a lower --lr under another --out"
             )
 
-    def _evaluated(self, state: StageState, ended: bool) -> StageState:
+    def _evaluate(self, step: int) -> None:
         """Evaluate on the development part, the same in every process; keep the model if it is the best so far."""
         settings, head = self.settings, self.model.head
-        mine = self.processes.share([each.ids for _, each in self.dev_set])
+        shared = self.processes.share([encoded.ids for _, encoded in self.dev_set])
         with self._autocast():
-            found = predict(
+            outputs = predict(
                 self.model,
-                [row for _, row in mine],
+                [ids for _, ids in shared],
                 self.pad,
                 batch_tokens=settings.batch_tokens,
                 batch_size=settings.batch_size,
             )
-        joined = self.processes.join([(place, row) for (place, _), row in zip(mine, found, strict=True)])
+        joined = self.processes.join([(index, row) for (index, _), row in zip(shared, outputs, strict=True)])
         params = torch.tensor(joined)
         items = [item for item, _ in self.dev_set]
         ratings = [item.ratings for item in items]
         loss = head.loss(params, head.labels(ratings)).sum().item() / self._terms(ratings)
-        self._check_finite("loss", loss, state.step)
+        self._check_finite("loss", loss, step)
         mean, variance = (each.tolist() for each in head.moments(params))
         figures = item_agreement(items, mean, None if head.quantiles is None else variance)
         # Strictly lower: of equally good epochs the earliest is kept.
-        gains = state.best is None or loss < state.best
+        gains = self.state.best is None or loss < self.state.best
+        metrics = {"stage": self.stage.name, "step": step, "dev": {"loss": loss, **asdict(figures)}}
+        self.state.log.append({**metrics, "best": gains})
         if gains:
-            state = replace(state, best_step=state.step, best=loss)
-        row = {"loss": loss, **asdict(figures)}
-        self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
+            self.state.best_step, self.state.best = step, loss
         if gains and self.processes.is_first:
-            metrics = {"stage": self.stage.name, "step": state.step, "dev": row}
             learned = [item for item, _ in self.train_set]
             agreement = HeldOutAgreement.measure(learned, items, mean)
             best = self.folder / "best"
             save_checkpoint(best, self.model, self.tokenizer, self.args, metrics=metrics, agreement=agreement)
         self.processes.wait()
-        return replace(state, evaluated=state.step, done=ended)
 
-    def _save(self, always: bool = False) -> None:
+    def _save(self, always: bool) -> None:
         began = time.monotonic()
-        soon = began - self.saved_at < SAVE_SHARE * self.saving and self.saving > QUICK_SAVE
+        soon = began - self.saved_at < SAVE_SHARE * self.saving
         if not self.processes.is_first or (soon and not always):
             return
         tensors = {}
@@ -426,7 +400,3 @@ class _StageTraining:
         write_state(self.folder, self.state, tensors)
         self.saved_at = time.monotonic()
         self.saving = self.saved_at - began
-
-    def _log(self, row: Mapping[str, Any]) -> None:
-        if self.processes.is_first:
-            add_to_log(self.folder / LOG, row)

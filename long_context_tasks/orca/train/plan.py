@@ -45,8 +45,6 @@ CLIP = 1.0
 LORA_ALPHA, LORA_DROPOUT = 32, 0.05
 SAVE_SHARE = 10
 """A step is saved if at least this many times the duration of a save has passed since the last save."""
-QUICK_SAVE = 0.05
-"""Seconds; if saving takes less, every step is saved."""
 # Whole and Number refuse true and false, which pydantic would read as 1 and 0.
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
@@ -100,11 +98,7 @@ def make_stages(
     judge: Sequence[OrcaItem] = (),
     held_out: Sequence[OrcaItem] = (),
 ) -> tuple[list[Stage], list[str]]:
-    """Make the stages of a scenario.
-
-    Returns:
-        The stages in order, and notes for the user.
-    """
+    """Return the stages of a scenario in order, and notes for the user."""
     if scenario != "judge_all" and not human:
         raise InputError(
             f"scenario {scenario} needs ratings by people; name their training part with --train"
