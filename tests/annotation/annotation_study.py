@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from long_context_tasks.annotation import AnnotationStudy, changing, create, load_scale
 from long_context_tasks.annotation.potato import item_id
-from long_context_tasks.annotation.study import Annotation, Incoming, StudyQuestion
 from long_context_tasks.annotation.scale import CODES
+from long_context_tasks.annotation.study import Annotation, Incoming, StudyQuestion
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"
 

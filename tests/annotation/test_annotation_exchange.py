@@ -28,8 +28,8 @@ from long_context_tasks.annotation.exchange import (
     write_rows,
 )
 from long_context_tasks.annotation.potato import export_potato, import_potato, item_id, potato_config
-from long_context_tasks.annotation.study import Annotation, ExpertReview, Incoming, StudyQuestion
 from long_context_tasks.annotation.scale import SHIPPED, Scale
+from long_context_tasks.annotation.study import Annotation, ExpertReview, Incoming, StudyQuestion
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 

@@ -21,8 +21,8 @@ from annotation_study import make_study
 
 from long_context_tasks.annotation import AnnotationStudy, load_scale
 from long_context_tasks.annotation.potato import export_potato, import_potato, item_id
-from long_context_tasks.annotation.study import ExpertReview, Incoming
 from long_context_tasks.annotation.scale import SHIPPED
+from long_context_tasks.annotation.study import ExpertReview, Incoming
 
 POTATO = shutil.which("potato")
 pytestmark = [
