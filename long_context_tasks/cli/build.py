@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 # Takes the place of a builder's name to put shards together, which needs none of the builders' options.
 _MERGE = "merge"
 _PANEL = "All tasks"
-# Characters of a table with a column for each task; a wider table gets a row for each task and reason instead.
-_WIDEST = 140
 _WORDS = "lct_build_words"
 app = typer.Typer(add_completion=False)
 
@@ -186,8 +184,11 @@ def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> No
             | dict(report.figures)
         )
     _print_rows(f"cases in {out} (tokens: {tokens})", table)
-    if any(report.dropped for report in built):
-        _show_reasons(built)
+    if reasons := [
+        [report.task, reason, count] for report in built for reason, count in report.dropped.items()
+    ]:
+        title = "places, questions or documents that gave no case"
+        print_table(title, ["task", "why", "count"], reasons, ("why",))
     if sources := [source for report in reports for source in report.sources]:
         # Doubts are printed as warnings.
         _print_rows(
@@ -200,36 +201,6 @@ def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> No
 
 def _print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     print_table(title, list(rows[0]), [list(row.values()) for row in rows], places=1)
-
-
-def _show_reasons(reports: "Sequence[TaskReport]") -> None:
-    """Print the reasons why places in books, questions or documents gave no case, by length."""
-    title = "places, questions or documents that gave no case"
-    names = short_names([report.task for report in reports])
-    reasons = dict.fromkeys(reason for report in reports for reason in report.dropped)
-    if max(map(len, reasons), default=0) + sum(len(name) + 3 for name in names) > _WIDEST:
-        rows = [
-            [name, reason, count]
-            for name, report in zip(names, reports, strict=True)
-            for reason, count in report.dropped.items()
-        ]
-        print_table(title, ["task", "why", "count"], rows, ("why",))
-        return
-    by_reason = [[reason, *(report.dropped.get(reason, 0) for report in reports)] for reason in reasons]
-    print_table(title, ["why", *names], by_reason)
-
-
-def short_names(tasks: Sequence[str]) -> list[str]:
-    """Return names of tasks without the words with which all of them begin or end.
-
-    >>> short_names(["toy_sort_2k_noisy", "toy_sort_4k_noisy"]), short_names(["toy_recall_books 4k"])
-    (['2k', '4k'], ['books 4k'])
-    """
-    words = [task.split("_") for task in tasks]
-    for end in (0, -1):
-        while min(map(len, words)) > 1 and len({own[end] for own in words}) == 1:
-            words = [own[1:] if end == 0 else own[:-1] for own in words]
-    return ["_".join(own) for own in words]
 
 
 def _show_encodings(encodings: Mapping[str, str]) -> None:

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples, words
 from long_context_tasks.cli.output import check_out, give, print_table, say, warn
-from long_context_tasks.schema import InputError, Options, parse_length
+from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import interval_text
 
@@ -45,9 +44,7 @@ def coverage(
     ] = 50,
     seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     tasks: OnlyTasks = "",
-    length: Annotated[
-        str, typer.Option(help="Only these lengths, with commas. Default: all, each in its own row.")
-    ] = "",
+    length: Annotated[str, typer.Option(help="Length of tasks that end in _any, e.g. 24k.")] = "",
     chunk_tokens: Annotated[int, typer.Option(help="Maximum number of tokens of a chunk.", min=32)] = 512,
     tokenizer: Annotated[
         str, typer.Option(help="Tokenizer that counts the chunks: cl100k, or a Hugging Face folder or id.")
@@ -73,7 +70,8 @@ def coverage(
     if config is None:
         raise InputError("no evaluator is named: add --judge FILE, a judge file")
     check_evaluator(config)
-    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks), words(length))
+    options = resolve_options({"lct_data_dir": data_dir, "lct_length": length})
+    sources = item_sources(cases, options, words(tasks))
     measure_in = get_tokenizer(tokenizer)
     check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
@@ -97,52 +95,30 @@ def coverage(
         raise typer.Exit(1)
 
 
-def item_sources(
-    name: str, options: "Options", tasks: Sequence[str] = (), lengths: Sequence[str] = ()
-) -> "Sequence[ItemSource]":
-    """Return the cases that a user names, grouped by task, domain and length; without ``tasks`` or ``lengths``, of all."""
-    from long_context_tasks.coverage.items import file_cases, folder_cases, length_name
+def item_sources(name: str, options: "Options", tasks: Sequence[str] = ()) -> "Sequence[ItemSource]":
+    """Return the cases that a user names, grouped by task, domain and length; without ``tasks``, of all tasks."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.coverage.items import file_cases, folder_cases, split_cases
 
-    wanted = [length_name(length) for length in lengths]
     path = Path(name).expanduser()
-    found: list[ItemSource]
+    sources: list[ItemSource] = []
     if path.is_dir():
-        found = folder_cases(path, _split_of, tasks)
+        sources = folder_cases(path, _split_of, tasks)
     elif path.is_file():
-        found = file_cases(path, tasks)
+        sources = file_cases(path, tasks)
     elif names := _published(name):
-        found = [
-            source
-            for task in names
-            if not tasks or task in tasks
-            for source in _loaded(task, options, wanted)
-        ]
+        for task in [member for member in names if not tasks or member in tasks]:
+            spec = catalogue.parse_task(task)
+            # The cases of a task for any length state their length themselves.
+            length = "" if spec.length == catalogue.ANY else spec.length
+            sources += split_cases(task, catalogue.load_task(task, options).cases, _split_of(task), length)
     else:
         raise InputError(
             f"{name}: not a folder of cases, a .jsonl file, a task or a group of tasks; `lct tasks` lists the tasks"
         )
-    if not found:
+    if not sources:
         raise InputError(f"{name}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
-    there = dict.fromkeys(source.length for source in found)
-    if missing := [length for length in wanted if length not in there]:
-        known = ", ".join(filter(None, there)) or "texts of one length each"
-        raise InputError(f"{name}: holds no cases of {', '.join(missing)}, only {known}; correct --length")
-    return [source for source in found if not wanted or source.length in wanted]
-
-
-def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[ItemSource]":
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.benchmarks.catalogue import load_task
-    from long_context_tasks.coverage.items import split_cases
-
-    spec = catalogue.parse_task(name)
-    if spec.length != catalogue.ANY:
-        return split_cases(name, load_task(name, options).cases, _split_of(name), spec.length)
-    # A seeded task is generated for each length, which its file does not have.
-    runs = [replace(options, length=parse_length(length)) for length in lengths] or [options]
-    return [
-        source for run in runs for source in split_cases(name, load_task(name, run).cases, _split_of(name))
-    ]
+    return sources
 
 
 def _split_of(task: str) -> "Split":

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
 from long_context_tasks.cli.output import add_table, give, say, warn
-from long_context_tasks.schema import InputError, parse_length, resolve_options
+from long_context_tasks.schema import InputError, resolve_options
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
 
@@ -40,6 +40,11 @@ class PublishedFile:
     urls: tuple[str, ...]  # addresses of the file, in order of trial
     sha256: str | None  # of the unpacked file; None if no copy could be checked
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names by which a user may choose the file."""
+        return self.name, self.task, self.length, f"{self.task}_{self.length}"
+
 
 def published_files(card: "Card") -> list[PublishedFile]:
     base, others = card.data.get("base_url"), card.data.get("other_urls", {})
@@ -57,32 +62,14 @@ def published_files(card: "Card") -> list[PublishedFile]:
     return files
 
 
-def choose_files(files: list[PublishedFile], wanted: str | None) -> list[PublishedFile]:
-    """Return the files that ``--file`` names: by name, length, or task and length; ``1k,...,16k`` is a range of lengths."""
-    if not wanted:
-        return files
+def choose_files(files: list[PublishedFile], wanted: str) -> list[PublishedFile]:
+    """Return the files that ``--file`` names by name, task, length, or task and length; * stands for anything."""
     chosen: list[PublishedFile] = []
-    named = words(wanted)
-    lengths = list(dict.fromkeys(file.length for file in files if file.length))
-    for before, word, after in zip(
-        ("", *named), named, (*named[1:], lengths[-1] if lengths else ""), strict=False
-    ):
-        if word == "...":
-            if before not in lengths or after not in lengths:
-                raise InputError("--file: '...' goes between two lengths, as in 1k,...,16k")
-            low, high = parse_length(before), parse_length(after)
-            hits = [file for file in files if file.length and low <= parse_length(file.length) <= high]
-        else:
-            hits = [
-                file
-                for file in files
-                if word in (file.name, file.length, file.task, f"{file.task}_{file.length}")
-            ]
+    for pattern in words(wanted):
+        hits = [file for file in files if any(fnmatchcase(name, pattern) for name in file.names)]
         if not hits:
             names = ", ".join(file.name for file in files)
-            raise InputError(
-                f"--file {word}: no such file; there are: {names}; or lengths: {', '.join(lengths) or 'none'}"
-            )
+            raise InputError(f"--file {pattern}: no such file; there are: {names}")
         chosen += hits
     return [file for file in files if file in chosen]
 
@@ -114,32 +101,14 @@ def _read_record(folder: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _wrong_content(path: Path, name: str) -> str | None:
-    """Return the reason why a file does not have the format of its name; servers answer dead links with a web page."""
-    import zipfile
-
+def _web_page(path: Path) -> str | None:
+    """Return what is wrong with a file that is a web page, with which some servers answer dead links."""
     with path.open("rb") as file:
-        head = file.read(1024)
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 1024))
-        tail = file.read()
-    # A byte order mark or blank lines may come first.
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if name.endswith(".parquet"):
-        expected, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
-    elif "/" in name:  # a carrier, which is any text
-        expected, good = (
-            "text",
-            bool(text) and not text[:20].lower().startswith((b"<!doctype html", b"<html")),
-        )
-    elif ".json" in name:
-        expected, good = "JSON list", text.startswith(b"[") and tail.rstrip(b" \t\r\n").endswith(b"]")
-    else:
-        expected, good = "whole ZIP archive", zipfile.is_zipfile(path)
-    if good:
-        return None
-    found = "a web page, not data" if text.startswith(b"<") else f"no {expected}"
-    return f"the address gives {found}"
+        # A byte order mark or blank lines may come first.
+        head = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return (
+        "the address gives a web page, not data" if head.startswith((b"<!doctype html", b"<html")) else None
+    )
 
 
 def _alternatives(benchmark: str) -> str:
@@ -152,7 +121,7 @@ def _alternatives(benchmark: str) -> str:
     return f". Without published files: {', or '.join(ways)}" if ways else ""
 
 
-@app.command(epilog=examples("lct data fetch BENCHMARK", "lct data fetch BENCHMARK --file 1k,...,16k"))
+@app.command(epilog=examples("lct data fetch BENCHMARK", "lct data fetch BENCHMARK --file 1k,2k"))
 def fetch(
     benchmark: Annotated[
         str,
@@ -162,12 +131,11 @@ def fetch(
         ),
     ],
     file: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="Only these, with commas: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names. "
-            "Default: all published files."
+            help="Only these, with commas: lengths (1k), tasks with lengths (tsort_2k) or file names; * stands for anything."
         ),
-    ] = None,
+    ] = "*",
     data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Fetch files again that are already there.")] = False,
     as_json: Json = False,
@@ -220,7 +188,7 @@ def _fetch_one(folder: Path, item: PublishedFile, attempts: int) -> None:
             item.urls,
             folder / item.name,
             sha256=item.sha256,
-            check=partial(_wrong_content, name=item.name),
+            check=_web_page,
             on_bytes=on_bytes,
             attempts=attempts,
         )
@@ -276,19 +244,13 @@ def status(
             if state != _MISSING:
                 say(f"  {file:24} {state}")
         if missing := [file for file, state in states.items() if state == _MISSING]:
-            say(f"  missing: {_shortened(missing, len(states))}; `lct data fetch {name}`")
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            say(f"  missing: {', '.join(missing[:_NAMED])}{more}; `lct data fetch {name}`")
         rows += [
             {"benchmark": name, "folder": folder, "file": file, "state": state}
             for file, state in states.items()
         ]
     add_table("published files", rows)
-
-
-def _shortened(missing: list[str], total: int) -> str:
-    if len(missing) == total:
-        return f"all {total} files"
-    more = [f"{len(missing) - _NAMED} more"] if len(missing) > _NAMED else []
-    return ", ".join([*missing[:_NAMED], *more])
 
 
 def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:

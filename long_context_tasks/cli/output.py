@@ -107,7 +107,6 @@ def print_table(
     text: Collection[str] = (),
     *,
     places: int = 3,
-    whole: Collection[str] = (),
 ) -> None:
     """Print a table; the first column and those named in ``text`` are aligned left, the others right.
 
@@ -118,7 +117,6 @@ def print_table(
             ``--json`` has text that is a number as a number, and null for empty text.
         text: names of columns that hold text.
         places: number of decimals.
-        whole: names of columns whose cells stay on one line in a narrow terminal.
     """
     if _document.wanted:
         # Tables for people repeat names such as "95 % interval", which become keys here.
@@ -143,17 +141,11 @@ def print_table(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(
-        title=escape(visible(title)),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=not whole,
-        collapse_padding=bool(whole),
-    )
+    table = Table(title=escape(visible(title)), title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and column not in text else "left"
         # A name that is too long for its column continues on the next line; by default rich would cut it.
-        table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=column in whole)
+        table.add_column(escape(visible(column)), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(escape(visible(_shown(cell, places))) for cell in row))
     console = Console(highlight=False)

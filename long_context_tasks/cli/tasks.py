@@ -23,10 +23,7 @@ _TITLES = {
     "carriers": "Real texts, recast: `lct data fetch carriers`, or LCT_CARRIERS",
     "your own cases": "Your own cases only: `lct build`, then lct_cases (LCT_CASES)",
 }
-_VARYING = "length or split"
 _WER = re.compile(r"_wer(\d+)")
-# A longer name would leave no room for the other columns in a terminal of 80 characters.
-_LONGEST_WHOLE_NAME = 40
 
 
 def config_folder() -> Path:
@@ -118,16 +115,12 @@ def _matching(
     """Return the names of all tasks that match the patterns, in the order of the cards."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks
 
-    found: set[str] = set()
+    matching: set[str] = set()
     for word in patterns:
-        containing = {name for name in every if word in name}
+        parts = {name for name in every if word in name}
         # A group may be a part of a name as well: then it means the group only.
-        found |= (
-            containing
-            if containing and word not in groups
-            else containing | set(expand_tasks([word], groups))
-        )
-    return [name for name in every if name in found or not patterns]
+        matching |= parts if parts and word not in groups else {*parts, *expand_tasks([word], groups)}
+    return [name for name in every if name in matching or not patterns]
 
 
 def _row(spec: "TaskSpec", options: Any, members: Mapping[str, frozenset[str]]) -> dict[str, Any]:
@@ -164,12 +157,8 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
             for (name, headline), same in lines.items()
         ]
         if shown:
-            columns = ["task", _VARYING, "headline", "judge", *([] if data == "none" else ["here"])]
-            folded = [_VARYING]
-            if max(len(line[0]) for line in shown) > _LONGEST_WHOLE_NAME:
-                folded.append("task")
-            whole = [name for name in columns if name not in folded]
-            print_table(title, columns, shown, columns, whole=whole)
+            columns = ["task", "length or split", "headline", "judge", *([] if data == "none" else ["here"])]
+            print_table(title, columns, shown, columns)
 
 
 def _here(rows: Sequence[Mapping[str, Any]]) -> str:

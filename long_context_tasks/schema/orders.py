@@ -1,7 +1,6 @@
 """Orders of numbered pieces in a reply, in any form: bracketed, with arrows, as a numbered list, in words."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 
 from long_context_tasks.schema.candidates import Found, Standing, choose, weigh
@@ -17,14 +16,9 @@ _BETWEEN = frozenset(
 """Words that may stand between two numbers of an order, in addition to words for a piece."""
 _MARKS = frozenset(" \t\n,;>/|+&*_`\"'()[]{}<#-–—→⟶➔➜⇒.")
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|=>|\s|.", re.ASCII | re.DOTALL)
-_LONGEST_GAP = 60
-_LIST = re.compile(r"\[\s*\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*\s*(?:,\s*)?\]", re.ASCII)
 _NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
 _BRACKETED = re.compile(r"\[(\d{1,4})\]", re.ASCII)
 _NAMED = re.compile(rf"\b{_PIECE}\W{{0,5}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
-_LINE = re.compile(
-    rf"^\W{{0,8}}(?:{_PIECE}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.I | re.M | re.ASCII
-)
 _POSITIONS = (
     re.compile(
         r"^[^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?(\d{1,4})(?:st|nd|rd|th)?[*_]{0,2}[ \t]{0,2}"
@@ -46,15 +40,6 @@ _PLACED = re.compile(
     rf"\b(?:{_PIECE}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
     re.I,
 )
-_UNITS = {
-    word: number
-    for number, word in enumerate(re.findall(r"\w+", "one two three four five six seven eight nine ten"), 1)
-}
-_NUMERALS = {
-    word: number for number, word in enumerate(re.findall(r"\w+", "i ii iii iv v vi vii viii ix x"), 1)
-}
-_SPELT_PIECE = re.compile(rf"\b({_PIECE}\s)({'|'.join(_NUMERALS)})\b|\b({'|'.join(_UNITS)})\b", re.IGNORECASE)
-"""A number in words, or a Roman numeral after a word for a piece: "I" alone is a pronoun."""
 
 
 def without_positions(text: str) -> str:
@@ -81,17 +66,16 @@ def runs(text: str) -> list[Run]:
     """
     found: list[Run] = []
     # One pass over the tokens, because replies that repeat themselves have a million of them.
-    goes_on, in_line, depth, end, before = False, 0, 0, 0, ""
+    goes_on, in_line, depth = False, 0, 0
     for token in _TOKEN.finditer(text):
         word = token[0]
         if word.isdecimal() and len(word) < 10:
-            if not (goes_on and token.start() - end <= _LONGEST_GAP):
+            if not goes_on:
                 found.append((token.start(), token.end(), []))
                 in_line = 0
             start, _, numbers = found[-1]
             numbers.append(int(word))
-            end = token.end()
-            found[-1] = (start, end, numbers)
+            found[-1] = (start, token.end(), numbers)
             goes_on, in_line, depth = True, in_line + 1, 0
         # Lines with one number each are one list; lines with several are lists of their own.
         elif word == "\n":
@@ -100,37 +84,27 @@ def runs(text: str) -> list[Run]:
         elif word in "()":
             depth += 1 if word == "(" else -1
             goes_on = goes_on and depth <= 0
-        # "No. 3" does not end a sentence.
         elif word == ".":
-            ends = text[token.end() : token.end() + 1].strip() == ""
-            goes_on = goes_on and (not ends or before.lower() == "no")
+            goes_on = goes_on and text[token.end() : token.end() + 1].strip() != ""
         elif word.isalpha():
             goes_on = goes_on and (word.lower() in _BETWEEN or _PIECE_WORD.fullmatch(word) is not None)
         else:
             goes_on = goes_on and (word in _MARKS or word == "=>")
-        before = word
     return found
 
 
 def orders(text: str, n: int) -> list[Run]:
     """Return the permutations of 1..n that a text lists, with their places, in the strongest form that it uses.
 
-    The forms, strongest first: "2 is first, 1 is second"; lists in brackets and runs of numbers; one number with n digits; lines that
-    each begin with a number; all numbers of pieces ("Part 2"), all in brackets, or all numbers at all; the same with numbers in words ("Part II").
-    The weak forms do not accept 1..n itself, because texts describe pieces in that order.
+    The forms, strongest first: "2 is first, 1 is second"; runs of numbers; one number with n digits; all numbers of pieces
+    ("Part 2"), all in brackets, or all numbers at all. The last three do not accept 1..n itself, because texts describe pieces in that
+    order.
     """
     whole = list(range(1, n + 1))
-    for found in _forms(text, n):
-        if fitting := [run for run in found if sorted(run[2]) == whole]:
+    for form in _forms(text, n):
+        if fitting := [run for run in form if sorted(run[2]) == whole]:
             return fitting
-    # Last, because words such as "one" rarely number a piece.
-    in_digits = _SPELT_PIECE.sub(
-        lambda found: (
-            f"{found[1]}{_NUMERALS[found[2].lower()]}" if found[2] else str(_UNITS[found[3].lower()])
-        ),
-        text,
-    )
-    return orders(in_digits, n) if in_digits != text else []
+    return []
 
 
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
@@ -139,19 +113,14 @@ def _forms(text: str, n: int) -> Iterator[list[Run]]:
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
     if sorted(placed) == list(range(n)):
         yield [(0, len(text), [placed[place] for place in range(n)])]
-    lists = [(match.start(), match.end(), _numbers(match[0])) for match in _LIST.finditer(text)]
-    lists = [one for one in lists if sorted(one[2]) == whole]
-    starts = [start for start, _, _ in lists]
-    apart = []
-    for start, end, numbers in runs(text):
-        before = bisect_left(starts, end) - 1
-        inside = before >= 0 and lists[before][1] > start
-        if not inside and not (numbers == whole and _SUBJECT.match(text, end)):
-            apart.append((start, end, _once(numbers, n)))
-    yield sorted([*lists, *apart])
+    yield [
+        (start, end, _once(numbers, n))
+        for start, end, numbers in runs(text)
+        if numbers != whole or not _SUBJECT.match(text, end)
+    ]
     digits = re.finditer(r"(?<![\w.,])[1-9]{2,9}(?![\w.,]?\d)", text, re.ASCII)
     yield [(match.start(), match.end(), [int(digit) for digit in match[0]]) for match in digits]
-    for numbers in (_LINE.findall(text), _NAMED.findall(text), _BRACKETED.findall(text), _numbers(text)):
+    for numbers in (_NAMED.findall(text), _BRACKETED.findall(text), _numbers(text)):
         order = [int(number) for number in numbers]
         yield [(0, len(text), order)] if order != whole else []
 

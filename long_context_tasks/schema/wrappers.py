@@ -34,8 +34,6 @@ _NEXT_TASK = re.compile(
 )
 """Begins a task that a model makes up after its answer."""
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]*~~|<(del|strike)>[^<\n]*</\1>", re.IGNORECASE)
-_CITATION = re.compile(r"</?co\b[^<>\n]{0,40}>")
-"""Command's marks of sources."""
 _BOX_TOKEN = re.compile(r"<\|(begin|end)_of_(?:box|solution)\|>", re.IGNORECASE)
 _TAGGED = re.compile(
     r"<((?:final_)?answer|final|response|result|output|solution)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
@@ -80,20 +78,13 @@ def own_turn(text: str) -> str:
     for opening in (_OPENING_TOKENS, _OPENING_ROLE):
         if begin := opening.match(text):
             text = text[begin.end() :]
-    text = _CITATION.sub("", _STRUCK.sub("", text))
+    text = _STRUCK.sub("", text)
     for ending in (_END_OF_TURN, _NEXT_TASK):
         for end in ending.finditer(text):
             if re.search(r"\w", text[: end.start()]):
                 text = text[: end.start()]
                 break
-    return _once(text)
-
-
-def _once(text: str) -> str:
-    """Return half of a text that only repeats itself, with white space between the halves at most."""
-    plain = text.strip()
-    half = plain[: (len(plain) + 1) // 2].rstrip()
-    return half if half and plain.endswith(half) and not plain[len(half) : -len(half)].strip() else text
+    return text
 
 
 def unwrapped(text: str) -> str:

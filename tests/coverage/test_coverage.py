@@ -126,20 +126,15 @@ def test_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     assert (short["length"], long["length"]) == ("2k", "8k") and short["sampled"] == long["sampled"] == 3
     assert short["coverage"] < 0.4 < 0.6 < long["coverage"]
     assert re.search(r"toys +2k +3 of 4", result.output) and re.search(r"toys +8k +3 of 4", result.output)
-    _, found, _ = measured(tmp_path, rows, right, "--length", "8000")
-    assert [group["length"] for group in found["groups"]] == ["8k"] and found["settings"]["length"] == "8000"
-    result, _, calls = measured(tmp_path, rows, right, "--length", "2k,4k")
-    assert result.exit_code == 2 and "holds no cases of 4k, only 2k, 8k; correct --length" in result.output
-    assert calls == 0
 
 
 def test_the_length_of_a_task_by_name() -> None:
-    def lengths(name: str, *only: str) -> list[tuple[str, str]]:
-        sources = item_sources(name, resolve_options({"lct_n": 2}), (), only)
+    def lengths(name: str, length: str = "") -> list[tuple[str, str]]:
+        sources = item_sources(name, resolve_options({"lct_n": 2, "lct_length": length}))
         return [(source.domain, source.length) for source in sources]
 
     assert lengths("ada_leval_bestanswer_2k_synthetic") == [("", "2k")]
-    assert lengths("ada_leval_bestanswer_any_synthetic", "2k", "4k") == [("", "2k"), ("", "4k")]
+    assert lengths("ada_leval_bestanswer_any_synthetic", "4k") == [("", "4k")]
 
 
 def test_the_prompt_is_that_of_the_paper_to_the_byte() -> None:
