@@ -252,23 +252,25 @@ class ReadyBuild:
         return self.builder.write(self.source, self.settings, folder, work)
 
 
-def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
-    """Check a user's settings of a build; common settings that are not given come from the environment.
+def ready_build(name: str, length: str, options: Mapping[str, Any]) -> ReadyBuild:
+    """Check a user's settings of a build; common settings that are missing come from the environment.
 
-    ``given`` has settings and source by their names in `lct build`; text is read as the command reads it.
+    ``options`` has settings and source by their names in `lct build`; text is read as the command reads it.
     """
     builder = catalogue.builder(name)
     # The source is not a setting: cases do not depend on its path.
-    path = None if builder.source is None else given.get(builder.source.name)
-    own = {key: value for key, value in given.items() if not (builder.source and key == builder.source.name)}
-    if unknown := [key for key in own if key not in described_fields(builder.settings)]:
+    path = None if builder.source is None else options.get(builder.source.name)
+    settings_given = {
+        key: value for key, value in options.items() if not (builder.source and key == builder.source.name)
+    }
+    if unknown := [key for key in settings_given if key not in described_fields(builder.settings)]:
         raise InputError(f"{name} takes no {flag_of(unknown[0])}; see `lct build --help`")
     # Some tasks have the lengths of their documents, so their builders name lengths themselves.
     published = builder.lengths or catalogue.benchmark_of(name).card.tasks[builder.task].lengths
     # Common settings are also options of a run, so LCT_SEED and the like count here too.
     common = described_fields(BuildSettings)
-    run: Options = resolve_options({f"lct_{key}": given.get(key) for key in common})
+    run: Options = resolve_options({f"lct_{key}": options.get(key) for key in common})
     values = {key: getattr(run, key) for key in common if key in run.given}
-    values |= {key: value for key, value in own.items() if key not in common}
+    values |= {key: value for key, value in settings_given.items() if key not in common}
     settings = settings_of(builder.settings, {"lengths": parse_lengths(length, published), **values}, name)
     return ReadyBuild(builder, settings, None if path is None else Path(path))

@@ -41,20 +41,20 @@ class Remark(NamedTuple):
 def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
-    found = list(_wrong_in_builders(benchmark))
+    remarks = list(_wrong_in_builders(benchmark))
     # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
         try:
             benchmark.write_example_files(folder / "examples" / name, _CASES)
         except Exception as error:  # raised by the benchmark's own code
-            found.append(Remark("write_example_files", f"{type(error).__name__}: {error}"))
+            remarks.append(Remark("write_example_files", f"{type(error).__name__}: {error}"))
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
-            found += _check_task(benchmark, spec, data)
+            remarks += _check_task(benchmark, spec, data)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
-        if not any(finding.wrong for finding in found):
-            found += _check_reference(benchmark)
-    return found
+        if not any(remark.wrong for remark in remarks):
+            remarks += _check_reference(benchmark)
+    return remarks
 
 
 @contextmanager
@@ -158,10 +158,10 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
         yield f"{headline} has a value without a response; give Score(None, status)"
     if values[""] is None and task.judging is None:
         yield f"{headline} of an empty response is None; a failure of the model is the lowest score with a reason"
-    found = [values[text] for text in examples]
-    known = [value for value in found if value is not None]
-    if examples and not (known and found[0] == max(known) > min(known)):
-        yield f"{headline} of the example answers is {found}; the first must be the best, and another worse"
+    scored = [values[text] for text in examples]
+    known = [value for value in scored if value is not None]
+    if examples and not (known and scored[0] == max(known) > min(known)):
+        yield f"{headline} of the example answers is {scored}; the first must be the best, and another worse"
 
 
 def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:

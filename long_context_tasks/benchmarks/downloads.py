@@ -88,9 +88,9 @@ def fetch_file(
         with suppress(OSError):
             path.with_name(f".{path.name}.lock").unlink(missing_ok=True)
         lock.release()
-    kept = " (what has arrived is kept and the rest is asked for)" if _part(path).is_file() else ""
+    resumable = " (what has arrived is kept and the rest is asked for)" if _part(path).is_file() else ""
     raise InputError(
-        f"{path.name} could not be fetched. {'; '.join(failures)}. What to do: try again later{kept}; or get the file "
+        f"{path.name} could not be fetched. {'; '.join(failures)}. What to do: try again later{resumable}; or get the file "
         f"elsewhere and put it at {path}"
     )
 
@@ -190,11 +190,11 @@ def _finish(
     url: str, path: Path, sha256: str | None, check: Callable[[Path], str | None] | None
 ) -> FetchedFile:
     part = _part(path)
-    found = file_sha256(part)
+    digest = file_sha256(part)
     problem = check(part) if check else None
     # Both problems are reported: an HTML error page has a wrong checksum, too.
-    if sha256 and found != sha256:
-        wrong = f"wrong checksum: sha256 is {found}, expected {sha256}"
+    if sha256 and digest != sha256:
+        wrong = f"wrong checksum: sha256 is {digest}, expected {sha256}"
         problem = f"{problem} ({wrong})" if problem else wrong
     if problem:
         _forget(path)
@@ -202,7 +202,7 @@ def _finish(
     size = part.stat().st_size
     part.replace(path)
     _forget(path)
-    return FetchedFile(path=path, url=url, sha256=found, size=size, verified=sha256 is not None)
+    return FetchedFile(path=path, url=url, sha256=digest, size=size, verified=sha256 is not None)
 
 
 _OFFLINE = "HF_HUB_OFFLINE"

@@ -118,8 +118,8 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
         return BuiltFile(folder, name.replace("*", format_length(length)), length)
     # Tasks of other builders may be in the same folder.
     form = re.compile(re.escape(name).replace(r"\*", "([^_]+)"))
-    found = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
-    if len(found) != 1:
-        there = ", ".join(match[0] for match in found) or f"no cases of {family}"
-        raise InputError(f"{folder}: holds {there}; choose one with lct_length")
-    return BuiltFile(folder, found[0][0], parse_length(found[0][1]))
+    matches = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
+    if len(matches) != 1:
+        cases = ", ".join(match[0] for match in matches) or f"no cases of {family}"
+        raise InputError(f"{folder}: holds {cases}; choose one with lct_length")
+    return BuiltFile(folder, matches[0][0], parse_length(matches[0][1]))

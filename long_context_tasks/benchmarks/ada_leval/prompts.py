@@ -94,9 +94,9 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     case = prompt[prompt.rfind("Sample Output") :]
     texts, rest = [], case
     for label in tsort_labels(parts):
-        found = re.findall(rf"^{re.escape(label)}", case, re.MULTILINE)
-        if len(found) != 1:
-            raise ValueError(f"the label {label!r} begins {len(found)} lines")
+        lines = re.findall(rf"^{re.escape(label)}", case, re.MULTILINE)
+        if len(lines) != 1:
+            raise ValueError(f"the label {label!r} begins {len(lines)} lines")
         text, rest = re.split(rf"^{re.escape(label)}", rest, maxsplit=1, flags=re.MULTILINE)
         texts.append(text.strip())
     return texts[1], texts[2:], rest.strip()
@@ -144,8 +144,8 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
         return whole
     # Decoding and encoding again may give a token more at the cut, so the cut moves until the prompt fits.
     while room > 0:
-        kept = ids[:room] if keep == "front" else ids[-room:]
-        text = head + encoding.decode_bytes(kept).decode("utf-8", errors="ignore") + FOOTER
+        shown = ids[:room] if keep == "front" else ids[-room:]
+        text = head + encoding.decode_bytes(shown).decode("utf-8", errors="ignore") + FOOTER
         if (over := len(encoding.encode_ordinary(text)) - tokens) <= 0:
             return text
         room -= over

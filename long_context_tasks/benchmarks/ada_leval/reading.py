@@ -56,18 +56,20 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
         plain = spelling.sub(r" A\1", plain)
     if not _DESIGNATION.search(plain):
         plain = _BARE.sub(r"A\1", plain)
-    found = [Found(*match.span(), match[0], Standing.MENTIONED) for match in _DESIGNATION.finditer(plain)]
+    mentions = [Found(*match.span(), match[0], Standing.MENTIONED) for match in _DESIGNATION.finditer(plain)]
     stated = (Standing.FIRST, Standing.ALONE, Standing.FINAL)
     # "an A7 sheet" is not the answer A7 of five; "Answer: A7" is, and does not exist.
     candidates = [
-        one for one in weigh(plain, found) if one.standing in stated or int(one.answer[1:]) <= num_choice
+        candidate
+        for candidate in weigh(plain, mentions)
+        if candidate.standing in stated or int(candidate.answer[1:]) <= num_choice
     ]
     chosen = choose(plain, candidates)
     if chosen is not None and (
         chosen.standing > Standing.MENTIONED or not (is_refusal(plain) or _NONE.match(plain))
     ):
         return Strict(chosen.answer) if int(chosen.answer[1:]) <= num_choice else Strict(reason=UNPARSED)
-    if chosen is None and any(one.standing > Standing.DENIED for one in candidates):
+    if chosen is None and any(candidate.standing > Standing.DENIED for candidate in candidates):
         return Strict(reason=AMBIGUOUS)
     return Strict(reason=REFUSED if is_refusal(plain) else UNPARSED)
 

@@ -96,13 +96,13 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
 def _score_bestanswer(case: Case, text: str, answer: str) -> CaseScores:
     gold, n = case.turns[0].gold, len(case.inputs["answers"])
     extracted = extract_bestanswer_official(text, n)
-    found = extracted != _NO_DESIGNATION
+    named = extracted != _NO_DESIGNATION
     return _scores(
         strict=extract_bestanswer_strict(answer, n),
         gold=gold,
-        official=Score(float(extracted == gold), None if found else UNPARSED),
+        official=Score(float(extracted == gold), None if named else UNPARSED),
         # The official rule falls back on bare numbers; a valid answer (footnote 4) names a designation.
-        valid=found and extracted in text,
+        valid=named and extracted in text,
         answer=extracted,
         example=_EXAMPLE_DESIGNATION,
         guess=1 / n,

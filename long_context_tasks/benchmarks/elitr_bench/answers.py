@@ -76,7 +76,7 @@ def words_of(text: str) -> list[str]:
     # Each step relies on the ones before: "14<sup>th</sup>" must be "14th" before ordinals are read.
     text = _ELEMENT.sub("", text)
     text = _TAG.sub(r"\1\2", text)
-    text = _ISO.sub(lambda found: f"{int(found[2])} {_MONTHS[int(found[1]) - 1]}", text)
+    text = _ISO.sub(lambda match: f"{int(match[2])} {_MONTHS[int(match[1]) - 1]}", text)
     text = _THOUSANDS.sub("", text)
     text = _ORDINAL.sub(r"\1", text)
     text = _HALF_OF_DAY.sub(r" \1m", text)
@@ -85,41 +85,40 @@ def words_of(text: str) -> list[str]:
     text = _DATE_IN_WORDS.sub(_date, text)
     # "Certainly not. PERSON3 will" does not rule out a person.
     text = _NOT_AT_ALL.sub("no", text)
-    found = [_WEEKDAY.get(word, word) for word in _WORD.findall(text) if word not in _LEFT_OUT]
-    return _with_numbers(found)
+    return _with_numbers([_WEEKDAY.get(word, word) for word in _WORD.findall(text) if word not in _LEFT_OUT])
 
 
-def _clock(found: re.Match[str]) -> str:
+def _clock(match: re.Match[str]) -> str:
     """Return a time of day as hour (0 to 23) and minutes (two digits); a number that is not a time stays as it is."""
-    minutes, half, time = found["minute"] or found["dotted"], found["half"], found["time"]
-    if not (minutes or half or time or found["oclock"] or found["part"]):
-        return found[0]
-    hour = int(found["hour"]) if found["hour"].isdecimal() else UNITS.index(found["hour"])
-    if found["part"]:
-        minutes = "30" if found["part"] == "half" else "15" if found["way"] == "past" else "45"
-        hour -= found["way"] == "to"
+    minutes, half, time = match["minute"] or match["dotted"], match["half"], match["time"]
+    if not (minutes or half or time or match["oclock"] or match["part"]):
+        return match[0]
+    hour = int(match["hour"]) if match["hour"].isdecimal() else UNITS.index(match["hour"])
+    if match["part"]:
+        minutes = "30" if match["part"] == "half" else "15" if match["way"] == "past" else "45"
+        hour -= match["way"] == "to"
     morning = half == "a" or time == "morning"
     if half or time:
         hour = hour % 12 + (0 if morning else 12) if hour <= 12 else hour
-    elif 0 < hour < _OFFICE and not found["hour"].startswith("0"):
+    elif 0 < hour < _OFFICE and not match["hour"].startswith("0"):
         hour += 12
     return f"{hour} {minutes or '00'}"
 
 
-def _month(found: re.Match[str]) -> str:
-    short = found[1] or found[2]
+def _month(match: re.Match[str]) -> str:
+    short = match[1] or match[2]
     return next(month for month in _MONTHS if month.startswith(short[:3]))
 
 
-def _date(found: re.Match[str]) -> str:
-    month, day = found[1] or found[4], found[2] or found[3]
+def _date(match: re.Match[str]) -> str:
+    month, day = match[1] or match[4], match[2] or match[3]
     number = _DAYS_IN_WORDS[day.replace(" ", "-")]
-    return f"{month} {number}" if found[1] else f"{number} {month}"
+    return f"{month} {number}" if match[1] else f"{number} {month}"
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
     """Replace numbers that are spelled out by digits."""
-    found: list[str] = []
+    numbered: list[str] = []
     whole = part = 0
     # A smaller number than this continues the one before ("twenty" + "five"); 0 if no number has begun.
     least = 0
@@ -134,18 +133,18 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
             least = _LARGE[word]
         else:
             if whole or part:
-                found.append(str(whole + part))
+                numbered.append(str(whole + part))
             whole = part = least = 0
             if small is not None:
                 part, least = small, 10 if small >= 20 else 0
-                found += ["0"] if small == 0 else []
+                numbered += ["0"] if small == 0 else []
             elif word in _LARGE:
                 part, least = _LARGE[word], _LARGE[word]
                 if word == "thousand":
                     whole, part = part, 0
             elif word:
-                found.append(word)
-    return found
+                numbered.append(word)
+    return numbered
 
 
 _NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))

@@ -243,16 +243,16 @@ def _correlations(scores: Scores) -> Iterator[PaperFigure]:
     raters, meetings = scores.by_evaluator()
     for entry in published()["fig2b"]:
         first, second = entry["pair"]
-        found = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson")
-        yield PaperFigure(first, second, entry["published"], found.value, found.n, found.interval)
+        pearson = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson")
+        yield PaperFigure(first, second, entry["published"], pearson.value, pearson.n, pearson.interval)
 
 
 def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
     # The archive has only the configuration that each model kept, not all that were tried.
     retained = published()[key]["retained"]
     for row, column, printed in _printed(key):
-        kept = retained.get(column) == row
-        yield PaperFigure(row, column, printed, twice=True).of(scores.of("st_qa_dev", column) if kept else [])
+        responses = scores.of("st_qa_dev", column) if retained.get(column) == row else []
+        yield PaperFigure(row, column, printed, twice=True).of(responses)
 
 
 def _seeds(scores: Scores) -> Iterator[PaperFigure]:
@@ -274,18 +274,18 @@ def _differing(scores: Scores) -> Iterator[PaperFigure]:
     """
     wanted = {(split, *key) for split in ("dev", "test") for key in scores.differing(split)}
     for model in published()["table2"]["rows"]:
-        found: dict[str, dict[tuple[str, str, str], PublishedResponse]] = {}
+        responses: dict[str, dict[tuple[str, str, str], PublishedResponse]] = {}
         for setting in ("st_qa", "mt_qa", "mt_conv"):
-            found[setting] = {
+            responses[setting] = {
                 key: response
                 for split in ("dev", "test")
                 for response in scores.of(f"{setting}_{split}", model)
                 if (key := (split, response.meeting, response.question.id)) in wanted
             }
-            if found[setting]:
-                yield PaperFigure(model, setting, None).of(list(found[setting].values()))
-        if conv := found["mt_conv"]:
-            losses = {key: score(response) - score(found["mt_qa"][key]) for key, response in conv.items()}
+            if responses[setting]:
+                yield PaperFigure(model, setting, None).of(list(responses[setting].values()))
+        if conv := responses["mt_conv"]:
+            losses = {key: score(response) - score(responses["mt_qa"][key]) for key, response in conv.items()}
             ends = cluster_t(list(map(float, losses.values())), [key[1] for key in losses], skewed=False)
             mean = sum(losses.values()) / Fraction(len(losses))
             yield PaperFigure(model, "mt_conv - mt_qa", None, mean, len(losses), ends)

@@ -120,10 +120,10 @@ class SettingRuns:
 
 def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
     """Group the scores of runs by setting, sorted by host, model and task."""
-    found: dict[Hashable, SettingRuns] = {}
+    settings: dict[Hashable, SettingRuns] = {}
     for run in runs:
         repeats = _repeats(run)
-        same = found.setdefault(run.key, SettingRuns(run, [], [], run.by_judge_seed))
+        same = settings.setdefault(run.key, SettingRuns(run, [], [], run.by_judge_seed))
         same.runs.extend(repeats)
         # Repeats within a run and runs with other seeds count alike.
         same.seeds.extend([run.seed] * len(repeats))
@@ -134,7 +134,7 @@ def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
         words = [(int(word) if word.isdigit() else 0, word) for word in re.findall(r"\d+|\D+", first.task)]
         return first.host, first.model, words
 
-    return sorted((entry for entry in found.values() if entry.runs), key=place)
+    return sorted((entry for entry in settings.values() if entry.runs), key=place)
 
 
 def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
@@ -163,11 +163,11 @@ def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
 def sections(runs: Sequence[ScoredRun]) -> list[Section]:
     """Return a section for each metric of the runs."""
     metrics = list(dict.fromkeys(run.metric for run in runs))
-    found = []
+    by_metric = []
     for metric in metrics:
         measured = _measured(run for run in runs if run.metric == metric)
         noise = _noise_points(measured)
-        found.append(
+        by_metric.append(
             Section(
                 "elitr_bench" if len(metrics) == 1 else f"elitr_bench_{metric}",
                 f"ELITR-Bench as in the paper, {metric}",
@@ -181,7 +181,7 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
                 (_noise_figure(noise, metric, points_of_a_scale=measured[0].first.points),) if noise else (),
             )
         )
-    return found
+    return by_metric
 
 
 def _cells(group: GroupMean) -> tuple[str, str, str]:
@@ -215,19 +215,19 @@ def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
 
 def _differing_table(measured: Sequence[SettingRuns], metric: str) -> Table:
     """Compare the settings on the questions that QA and Conv word differently, dev and test pooled."""
-    found: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
+    pooled: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
     splits: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for entry in measured:
         task, who = parse_name(entry.first.task), entry.first
         if (name := SETTINGS.get((task.task, task.variant))) is not None:
             whose = (who.host, who.model, who.judge, who.how)
             differing = [each for each in entry.questions if each.differs]
-            found.setdefault(whose, {}).setdefault(name, []).extend(differing)
+            pooled.setdefault(whose, {}).setdefault(name, []).extend(differing)
             splits.setdefault((whose, name), set()).add(task.split)
     # Dev and test are pooled, because each has only 16 or 17 such questions.
     _, talk, conv = SETTINGS.values()
     rows = []
-    for group, settings in found.items():
+    for group, settings in pooled.items():
         for name in SETTINGS.values():
             if questions := settings.get(name):
                 which = "+".join(sorted(splits[group, name]))

@@ -114,10 +114,10 @@ def score_turn(
     kind = _judge_prompt(name)
     answer = without_thinking(response or "")
     empty = (ANSWER_CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
-    given = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
+    points = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
     # The official code never asks again; later replies are ours.
     firsts = [official_score(verdict.replies[0], name) if verdict.replies else None for verdict in verdicts]
-    strict = _mean(given, verdicts)
+    strict = _mean(points, verdicts)
     # A judge may rate an empty response above the lowest score; the official score keeps that.
     if empty is not None and verdicts:
         strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)

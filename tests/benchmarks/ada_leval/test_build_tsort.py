@@ -246,11 +246,6 @@ def test_bad_lengths(text, words):
         parse_lengths(text, CARD.lengths)
 
 
-def test_lengths_as_typed():
-    assert parse_lengths("2k,...,128k", CARD.lengths) == tuple(1000 * 2**i for i in range(1, 8))
-    assert parse_lengths("1m, 2k", CARD.lengths) == (2000, 1_000_000)
-
-
 @pytest.mark.slow
 def test_real_books(shared, tmp_path):
     lengths = parse_lengths("2k,...,128k", CARD.lengths)
@@ -345,20 +340,3 @@ def test_another_tokenizer_fills_in_its_own_tokens(tmp_path):
         prompt = prompts.prompt(case, made.documents)
         assert case.num_tokens == {"cl100k": count(prompt), words: get_tokenizer(words).count(prompt)}
         assert 0.98 * 2000 <= case.num_tokens[words] <= 2000
-
-
-def test_paragraphs_count_as_in_the_whole_text(tmp_path):
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-
-    made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    # A blank line belongs to the word behind it, but is a token of its own at the end of a paragraph that stands alone.
-    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n*\S+ ?|\n+"), "isolated")
-    made.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = get_tokenizer(str(tmp_path))
-    alone = CountedBook.of(Book("b", "B", tuple(paragraphs(150)), (0,)), tokenizer)
-    together = alone.as_in_whole(tokenizer)
-    assert together.cumulated[-1] == tokenizer.count(alone.document) < alone.cumulated[-1] - 40
-    assert alone.as_in_whole(get_tokenizer("cl100k")) is alone
-    middle = len(alone.tokens) // 2
-    half = tokenizer.count("\n\n".join(alone.book.paragraphs[:middle]))
-    assert abs(together.cumulated[middle] - half) < 10 < alone.cumulated[middle] - half

@@ -410,9 +410,3 @@ def test_a_copy_of_the_tokenizer_is_the_same(built: Path, tmp_path: Path) -> Non
     task = _load_built(built, tokenizer=copy)
     assert task.options.tokenizer == copy
     _counted(task, "cl100k", copy)
-
-
-def test_built_cases_are_counted_in_another_tokenizer(tmp_path: Path, words: str) -> None:
-    task = _load_built(_build(tmp_path / "cases"), tokenizer=words)
-    _counted(task, "cl100k", words)
-    assert task.options.tokenizer == words and task.options.length_policy == "same_information"

@@ -2,10 +2,8 @@
 
 import csv
 import json
-import math
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from typer.testing import CliRunner, Result
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import paper
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_label, paired_difference
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_evaluations, judged_path, write_judged
@@ -71,39 +68,6 @@ def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
 
 def question(case: Case, turn: int) -> str:
     return str(case.turns[turn].labels["question_id"])
-
-
-def turn(meeting: str, number: str, value: float | None, **labels: Any) -> ScoredQuestion:
-    made = ScoredQuestion(meeting, number, "who", "B", False, 0.0, value)
-    return replace(made, **labels)
-
-
-def test_groups_and_coverage() -> None:
-    turns = [
-        turn("a", "1", 8.0),
-        turn("a", "2", 2.0, type="when", position="M", differs=True),
-        turn("b", "1", None, position="M"),
-    ]
-    groups = by_label(turns, None)
-    assert list(groups) == ["all", "who", "when", "B", "M", "QA/Conv differ"]
-    assert (groups["all"].mean, groups["all"].n, groups["all"].total) == (5.0, 2, 3)
-    assert (groups["M"].mean, groups["M"].n, groups["M"].total) == (2.0, 1, 2)
-
-
-def test_intervals_are_over_meetings_and_not_questions() -> None:
-    # All of the spread lies between the meetings; questions alone would give a narrow interval.
-    turns = [turn(meeting, str(n), value) for meeting, value in (("a", 2.0), ("b", 8.0)) for n in range(50)]
-    interval = by_label(turns, None)["all"].interval
-    assert interval.low < 2.0 and interval.high > 8.0
-    assert math.isnan(by_label(turns[:50], None)["all"].interval.low)
-
-
-def test_differences_are_taken_question_by_question() -> None:
-    first = [turn("a", "1", 4.0), turn("b", "1", 8.0), turn("b", "2", 1.0)]
-    second = [turn("b", "1", 6.0), turn("a", "1", 5.0), turn("b", "2", None)]
-    found = paired_difference(first, second)
-    assert found is not None and found[:2] == (2, 0.5)
-    assert paired_difference(first, [turn("c", "1", 6.0)]) is None
 
 
 def test_labels_and_wording(options: Options, tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from long_context_tasks.benchmarks.catalogue import card, task_specs
-from long_context_tasks.benchmarks.elitr_bench import scoring
+from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
 
@@ -47,12 +46,3 @@ def test_task_names_are_parsed(name: str, said: tuple[object, ...]) -> None:
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"unknown task .*did you mean: elitr_bench_"):
         parse_name(f"elitr_bench_{name}")
-
-
-def test_the_card_has_the_metrics_of_scoring() -> None:
-    held = card("elitr_bench")
-    assert set(held.metrics) == set(scoring.SYNTHETIC_METRICS)
-    assert set(scoring.INTERVALS) <= set(scoring.METRICS)
-    for row in held.tasks.values():
-        metrics = scoring.SYNTHETIC_METRICS if row.source != "published" else scoring.METRICS
-        assert row.headline == metrics[0] and row.official in metrics

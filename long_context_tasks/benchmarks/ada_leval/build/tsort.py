@@ -235,7 +235,7 @@ def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int)
             continue
         around = fixed + int(sums[last] - sums[first])
         most, least = caps.bound - around, least_tokens(caps.bound) - around
-        best, found = _UNEVEN + 1e-9, None
+        best, passage = _UNEVEN + 1e-9, None
         for start in range(first - 1, -1, -1):
             before = int(sums[first] - sums[start])
             if before >= most:
@@ -246,9 +246,9 @@ def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int)
             if end > last and before + after >= least:
                 uneven = max(before, after) / min(before, after)
                 if uneven < best:
-                    best, found = uneven, Passage(start, tuple(edges), end)
-        if found is not None:
-            yield found
+                    best, passage = uneven, Passage(start, tuple(edges), end)
+        if passage is not None:
+            yield passage
 
 
 @dataclass(frozen=True)
@@ -420,15 +420,15 @@ def _chosen_books(source: Path, settings: "TSortSettings", rows: list[dict[str, 
     for book in read_books(source):
         taken = book.form in forms
         row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
-        kept = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
+        words = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
         removed = {reason: book.dropped.get(reason, 0) for reason in REASONS}
-        rows.append(row | kept | removed | {"doubts": "; ".join(book.warnings)})
+        rows.append(row | words | removed | {"doubts": "; ".join(book.warnings)})
         if taken:
             yield book
     if not any(row["taken"] for row in rows):
-        found = ", ".join(sorted({row["form"] for row in rows}))
+        others = ", ".join(sorted({row["form"] for row in rows}))
         raise InputError(
-            f"{source}: of {len(rows)} books none is of the form {', '.join(forms)} (found: {found}); add --forms {found}"
+            f"{source}: of {len(rows)} books none is of the form {', '.join(forms)} (found: {others}); add --forms {others}"
         )
 
 
@@ -563,12 +563,12 @@ def _shuffled(
 def _apart(passages: Iterable[Passage], stride: int, seed: str) -> list[Passage]:
     """Return passages that begin at least a stride after the one before; the beginning of the first depends on the seed."""
     free = random.Random(seed).randrange(stride)
-    kept = []
+    apart = []
     for passage in passages:
         if passage.edges[0] >= free:
             free = passage.edges[0] + stride
-            kept.append(passage)
-    return kept
+            apart.append(passage)
+    return apart
 
 
 def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
@@ -576,8 +576,10 @@ def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
     apart: list[TSortDraft] = []
     others: list[TSortDraft] = []
     for draft in drafts:
-        own = draft.passage
-        free = all(own.after <= other.passage.before or other.passage.after <= own.before for other in apart)
+        place = draft.passage
+        free = all(
+            place.after <= other.passage.before or other.passage.after <= place.before for other in apart
+        )
         (apart if free else others).append(draft)
     return apart + others
 
@@ -586,13 +588,13 @@ def _write_length(
     plan: _Plan, books: Sequence[_BookCases], settings: "TSortSettings", writer: CaseWriter, work: Work
 ) -> TaskReport:
     """Write the cases of a length, in turns over the books; name books without a case."""
-    found = [book.cases[plan.length] for book in books]
+    by_book = [book.cases[plan.length] for book in books]
     dropped = Counter[str]()
     for book in books:
         dropped.update(book.dropped[plan.length])
     # One case of each book in turn, so that --n n does not take all from one book.
-    turns = (case for cases in itertools.zip_longest(*found) for case in cases if case is not None)
-    cases = work.over(turns, f"writing {plan.task}", "case", sum(map(len, found)))
+    turns = (case for cases in itertools.zip_longest(*by_book) for case in cases if case is not None)
+    cases = work.over(turns, f"writing {plan.task}", "case", sum(map(len, by_book)))
     guess = 1 / factorial(settings.segments)
     report = write_task(writer, plan.task, cases, settings, lambda _: guess, dropped)
     # With --n, books may be left over.
