@@ -2,11 +2,8 @@
 
 import pytest
 
-from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
-
-NAMES = [spec.name for spec in task_specs() if spec.benchmark == "elitr_bench"]
 
 
 @pytest.mark.parametrize(
