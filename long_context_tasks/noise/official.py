@@ -29,6 +29,7 @@ class RuleTable:
         self.index: dict[str, int] = {}
         self.forms: list[str] = []
         counts: list[float] = []
+        costs: list[float] = []
         totals: list[float] = []
         own: list[int] = []
         starts = [0]
@@ -45,6 +46,7 @@ class RuleTable:
             full = {**rule, word: rule.get(word, 0.0)}
             self.forms += full
             counts += full.values()
+            costs += [_cost(form, word) for form in full]
             own.append(list(full).index(word))
             totals.append(total)
             starts.append(len(self.forms))
@@ -52,15 +54,15 @@ class RuleTable:
         self.sizes = np.diff(self.starts)
         self.own = np.array(own, dtype=np.int64)
         self.probabilities = np.array(counts) / np.repeat(totals, self.sizes)
-        # A form costs as many errors as it has words that differ from the original word; a deletion costs one.
-        self.costs = np.ones(len(self.forms))
-        several = [place for place, form in enumerate(self.forms) if " " in form]
-        names = list(self.index)
-        owners = np.searchsorted(self.starts, several, side="right") - 1
-        for place, owner in zip(several, owners.tolist(), strict=True):
-            parts = self.forms[place].split()
-            self.costs[place] = len(parts) - parts.count(names[owner])
-        self.costs[self.starts[:-1] + self.own] = 0.0
+        self.costs = np.array(costs)
+
+
+def _cost(form: str, word: str) -> float:
+    """Return the number of errors of a form: of its words that differ from the original word; 1 for a deletion."""
+    if " " not in form:
+        return float(form != word)
+    parts = form.split()
+    return float(len(parts) - parts.count(word))
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,6 @@ class Calibrated:
     cells: npt.NDArray[np.int64]  # place of each form in the table of all rules
     probabilities: npt.NDArray[np.float64]  # probability of each form
     expected_wer: Sequence[float]  # expected share of wrong words before each correction, 0 to 1
-
-    def sums(self) -> npt.NDArray[np.float64]:
-        """Return the normalised cumulative probabilities of each word, added one by one as numpy's legacy generator adds them."""
-        sums = np.empty_like(self.probabilities)
-        sizes = np.diff(self.starts)
-        for size in np.unique(sizes):
-            cells = self.starts[:-1][sizes == size, None] + np.arange(size)
-            table = np.cumsum(self.probabilities[cells], axis=1)
-            sums[cells] = table / table[:, -1:]
-        return sums
 
 
 def calibrate(table: RuleTable, occurrences: Mapping[str, int], wer: float) -> Calibrated:
@@ -158,18 +150,16 @@ def _draw(
     calibrated: Calibrated, numbers: npt.NDArray[np.int64], chances: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
     """Return for each word the first of its forms whose cumulative probability exceeds its random number."""
-    sums = calibrated.sums()
-    starts, ends = calibrated.starts[numbers], calibrated.starts[numbers + 1]
-    # One search serves all words: shifted by i, the sums of word i lie between i and i + 1. The shift costs digits, so neighbours are
-    # compared again without it.
-    steps = sums + np.repeat(np.arange(len(calibrated.starts) - 1), np.diff(calibrated.starts))
-    drawn = np.clip(np.searchsorted(steps, chances + numbers, side="right"), starts, ends - 1)
-    while True:
-        too_far = (drawn > starts) & (sums[drawn - 1] > chances)
-        too_short = sums[drawn] <= chances
-        if not (too_far.any() or too_short.any()):
-            return drawn
-        drawn = drawn - too_far + too_short
+    drawn = np.empty(len(numbers), dtype=np.int64)
+    sizes = np.diff(calibrated.starts)[numbers]
+    # Words with as many forms make a table. Its sums are added one by one, as numpy's legacy generator adds them.
+    for size in np.unique(sizes):
+        words = np.flatnonzero(sizes == size)
+        first = calibrated.starts[numbers[words]]
+        sums = np.cumsum(calibrated.probabilities[first[:, None] + np.arange(size)], axis=1)
+        place = (sums / sums[:, -1:] <= chances[words, None]).sum(axis=1)
+        drawn[words] = first + np.minimum(place, size - 1)
+    return drawn
 
 
 CORPUS = "<unk>"  # key of the first line of the official rules file, which holds rates of the whole corpus

@@ -128,12 +128,11 @@ def test_official_mode_protects_nothing_and_keeps_lines() -> None:
 
 
 def test_a_draw_just_below_a_border_takes_the_form_below_it() -> None:
-    # Word 4,999: one search over all words loses the last digits of its sums.
     table = RuleTable({f"w{n}": {"a": 1, "b": 2, f"w{n}": 4} for n in range(5000)})
     result = calibrate(table, dict.fromkeys(table.index, 0) | {"w4999": 1}, 0.4)
-    border = result.sums()[result.starts[4999]]
-    chances = np.array([np.nextafter(border, 0), border])
-    drawn = _draw(result, np.array([4999, 4999]), chances)
+    sums = np.cumsum(result.probabilities[result.starts[4999] : result.starts[5000]])
+    border = sums[0] / sums[-1]
+    drawn = _draw(result, np.array([4999, 4999]), np.array([np.nextafter(border, 0), border]))
     assert [table.forms[result.cells[place]] for place in drawn] == ["a", "b"]
 
 

@@ -1,7 +1,6 @@
 """95 % intervals hold the truth 93 % of the time and more: exactly for independent hits, in simulation for all others."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -79,37 +78,21 @@ def test_clustered_scores_near_an_end(kind: str, clusters: int):
             assert found.ratio <= (1.7 if kind == "topped" else 1.5), one
 
 
-def _within(cases: Iterable[Setting]) -> None:
-    short = {one: share for one in cases if (share := coverage(one, SAMPLES)) < LOW}
-    assert not short
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("clusters", [60, 120])
-@pytest.mark.parametrize("rate", RATES)
-def test_clustered_hits_from_the_stated_minimum_on(rate: float, clusters: int):
-    _within(settings((rate,), (clusters,)))
-
-
-@pytest.mark.parametrize("rate", [0.2, 0.5, 0.8])
-def test_clustered_hits_between_20_and_80_percent_need_fewer(rate: float):
-    _within(settings((rate,), (10, 20)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rate", "clusters"), [(0.05, 12), (0.05, 60), (0.5, 10)])
-def test_graded_scores(rate: float, clusters: int):
-    _within(settings((rate,), (clusters,), "graded"))
-
-
-@pytest.mark.parametrize("level", [5.5, 8.0])
-def test_ratings(level: float):
-    _within(settings((level,), (10, 60), "ratings"))
-
-
-@pytest.mark.parametrize("level", [5.5, 9.5])
-def test_ratings_whose_scale_is_known_need_fewer_clusters(level: float):
-    _within(settings((level,), (8,), "scaled"))
+@pytest.mark.parametrize(
+    ("kind", "rates", "clusters"),
+    [
+        pytest.param("hits", RATES, (60, 120), marks=pytest.mark.slow),
+        ("hits", (0.2, 0.5, 0.8), (10, 20)),
+        pytest.param("graded", (0.05,), (12, 60), marks=pytest.mark.slow),
+        pytest.param("graded", (0.5,), (10,), marks=pytest.mark.slow),
+        ("ratings", (5.5, 8.0), (10, 60)),
+        # A known scale needs fewer clusters.
+        ("scaled", (5.5, 9.5), (8,)),
+    ],
+)
+def test_clustered_scores(kind: str, rates: tuple[float, ...], clusters: tuple[int, ...]):
+    held = {one: coverage(one, SAMPLES) for one in settings(rates, clusters, kind)}
+    assert min(held.values()) >= LOW, held
 
 
 @pytest.mark.parametrize("rates", [(0.5, 0.6), (0.9, 0.95)])

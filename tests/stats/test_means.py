@@ -130,15 +130,6 @@ def test_certain_scores_keep_their_interval() -> None:
     values = [0.1, 0.4, 0.45, 0.9, 0.7, 0.2]
     plain = mean_of_scores([Score(value) for value in values], "abcdef")
     assert mean_of_scores([Score(value, std=0.0) for value in values], "abcdef") == plain
-    wider = mean_of_scores([Score(value, std=0.3) for value in values], "abcdef")
-    assert wider.value == plain.value and wider.low < plain.low and wider.high > plain.high
-
-
-def test_two_halves_add_in_quadrature() -> None:
-    found = widened(Interval(0.5 - 0.03, 0.5 + 0.04), 0.5, [0.2] * 4, scale=None)
-    within = 1.959964 * 0.2 / 2
-    assert found.low == pytest.approx(0.5 - math.hypot(0.03, within))
-    assert found.high == pytest.approx(0.5 + math.hypot(0.04, within))
 
 
 @given(

@@ -80,17 +80,6 @@ def test_no_two_sentences_of_a_question_concern_one_property(number: int) -> Non
     )
 
 
-@pytest.mark.slow
-def test_a_thousand_cases_have_one_right_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    loaded = load_task("ada_leval_bestanswer_any_synthetic", Options(length=2000, n=1000, seed=12))
-    read = loaded.cases.documents
-    for case in loaded.cases.cases:
-        question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
-        assert constrained_twice(question) == []
-        assert choose(question, answers) == [int(case.turns[0].gold[1:]) - 1]
-
-
 def test_asides_say_nothing_of_parts() -> None:
     said = Requirements(1).asides()
     assert len(said) == len(set(said)) >= 18
@@ -105,6 +94,31 @@ class Case:
     question: str
     answers: Sequence[str]
     gold: int
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def cases_of(length: int, number: int, seed: int) -> list[Case]:
+    task = load_task("ada_leval_bestanswer_any_synthetic", Options(length=length, n=number, seed=seed))
+    texts = task.cases.documents
+    return [
+        Case(
+            texts[case.inputs["question"]],
+            [texts[key] for key in case.inputs["answers"]],
+            int(case.turns[0].gold[1:]) - 1,
+        )
+        for case in task.cases.cases
+    ]
+
+
+@pytest.mark.slow
+def test_a_thousand_cases_have_one_right_answer() -> None:
+    for case in cases_of(2000, 1000, 12):
+        assert constrained_twice(case.question) == []
+        assert choose(case.question, case.answers) == [case.gold]
 
 
 @cache
@@ -147,18 +161,9 @@ ATTACKERS: dict[str, Callable[[Case], list[int]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 100), (16_000, 30), (128_000, 4)])
-def test_no_attacker_is_fifteen_points_above_chance(
-    length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And who reads it all is right. LCT_SYNTHETIC_CASES asks for so many cases of each length."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    options = Options(length=length, n=NUMBER or number, seed=77)
-    loaded = load_task("ada_leval_bestanswer_any_synthetic", options)
-    read = loaded.cases.documents
-    cases = []
-    for case in loaded.cases.cases:
-        question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
-        cases.append(Case(question, answers, int(case.turns[0].gold[1:]) - 1))
+def test_no_attacker_is_fifteen_points_above_chance(length: int, number: int) -> None:
+    """A reader of the whole case is right. LCT_SYNTHETIC_CASES sets the number of cases of each length."""
+    cases = cases_of(length, NUMBER or number, 77)
     chance = fmean(1 / len(case.answers) for case in cases)
     scores = {
         name: round(
@@ -166,7 +171,7 @@ def test_no_attacker_is_fifteen_points_above_chance(
         )
         for name, attack in ATTACKERS.items()
     }
-    print(loaded.name, length, f"n {len(cases)} chance {chance:.3f}", scores)
+    print(length, f"n {len(cases)} chance {chance:.3f}", scores)
     few = cases[: max(4, 200_000 // length)]
     assert all(choose(case.question, case.answers) == [case.gold] for case in few)
     error = (chance * (1 - chance) / len(cases)) ** 0.5
