@@ -58,20 +58,6 @@ class Growing(Generic[T]):
         return tuple(taken)
 
 
-def begun(
-    title: str, written: Iterator[Paragraph], characters_per_token: float
-) -> Callable[[int], LabelledText]:
-    """Return a function from a number of tokens to the beginning of a text, which has at most one paragraph more."""
-    kept = Growing(written)
-
-    def first(num_tokens: int) -> LabelledText:
-        # An empty line joins paragraphs.
-        paragraphs = kept.first(num_tokens * characters_per_token, lambda paragraph: len(paragraph.text) + 2)
-        return LabelledText(title, paragraphs)
-
-    return first
-
-
 def filled(
     additions: Iterable[str],
     extended: Callable[[Sequence[str]], str],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from long_context_tasks.synthetic.document import LabelledText
-from long_context_tasks.synthetic.trials import WrittenReview, begin_abstracts, begin_review
+from long_context_tasks.synthetic.trials import Abstracts, Review, WrittenReview
 
 
 class Kind(NamedTuple):
@@ -36,9 +36,9 @@ def _of_review(review: WrittenReview) -> str:
 
 
 KINDS = {
-    "abstracts": Kind(begin_abstracts, lambda document: document.paragraphs, text_of),
+    "abstracts": Kind(Abstracts, lambda document: document.paragraphs, text_of),
     "review": Kind(
-        begin_review,
+        Review,
         lambda review: [review.title, review.background, *review.studies],
         _of_review,
     ),

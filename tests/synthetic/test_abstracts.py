@@ -12,11 +12,11 @@ from trials_reader import comparisons, conclusion, counts, in_digits
 
 from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
 from long_context_tasks.synthetic.numbers import DividedNumbers, in_words
-from long_context_tasks.synthetic.trials import TrialWriter, begin_abstracts, begin_review
+from long_context_tasks.synthetic.trials import Abstracts, Review, TrialWriter
 
 
 def test_prose_of_abstracts_is_clean() -> None:
-    text = text_of(begin_abstracts(2)(60_000)) + "".join(begin_review(s)(1).background for s in range(100))
+    text = text_of(Abstracts(2)(60_000)) + "".join(Review(s)(1).background for s in range(100))
     assert not re.search(
         r"[\[\]{}|]|\n{3}|  | [,.;:]|,,|a\(n\)|\.\.|\b[Aa] [aeiou]|[;,]\.|(?<=[a-z]\. )[a-z]", text
     )
@@ -28,7 +28,7 @@ def test_prose_of_abstracts_is_clean() -> None:
 def test_the_first_report_of_an_abstract_ends_with_its_sentence() -> None:
     """An abstract that is cut before reports on nothing."""
     cuts = []
-    for paragraph in (one for seed in range(10) for one in begin_abstracts(seed)(3000).paragraphs):
+    for paragraph in (one for seed in range(10) for one in Abstracts(seed)(3000).paragraphs):
         said = paragraph.text[: paragraph.reported]
         assert said[-1] in ".)" and len(said) > paragraph.text.index(" Abstract: ")
         for shorter in shorter_forms(paragraph):
@@ -40,8 +40,8 @@ def test_the_first_report_of_an_abstract_ends_with_its_sentence() -> None:
 @given(st.integers(0, 10**9))
 @settings(max_examples=15, deadline=None)
 def test_the_shortest_has_something_to_tell_apart(seed: int) -> None:
-    assert {study.included for study in begin_review(seed)(1).studies} == {True, False}
-    ids = [study.id for study in begin_review(seed)(3000).studies]
+    assert {study.included for study in Review(seed)(1).studies} == {True, False}
+    ids = [study.id for study in Review(seed)(3000).studies]
     assert len(set(ids)) == len(ids) and all(re.fullmatch(r"\d{8}", one) for one in ids)
 
 
@@ -77,7 +77,7 @@ def test_results_of_a_study_agree() -> None:
     ratios = differences = 0
     estimate = r"(-?\d+\.\d+), (?:(\d+)% )?confidence interval (-?\d+\.\d+) to (-?\d+\.\d+)"
     for seed in range(40):
-        text = text_of(begin_abstracts(seed)(8000))
+        text = text_of(Abstracts(seed)(8000))
         for one, _, low, high in re.findall(rf"hazard ratio {estimate}", text):
             ratios += 1
             assert 0 < float(low) <= float(one) <= float(high)
@@ -95,7 +95,7 @@ def test_results_of_a_study_agree() -> None:
 @pytest.mark.parametrize("seeds", [6, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_conclusion_follows_from_every_comparison(seeds: int) -> None:
     ends = Counter()
-    for paragraph in (one for seed in range(seeds) for one in begin_abstracts(seed)(4000).paragraphs):
+    for paragraph in (one for seed in range(seeds) for one in Abstracts(seed)(4000).paragraphs):
         end = conclusion(paragraph.text)
         assert {*comparisons(paragraph.text)} <= {end}, paragraph.text
         ends[end] += bool(comparisons(paragraph.text))
@@ -109,7 +109,7 @@ def test_a_conclusion_follows_from_every_comparison(seeds: int) -> None:
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_labels_are_what_a_reader_counts(seeds: int) -> None:
-    for paragraph in (one for seed in range(seeds) for one in begin_abstracts(seed)(6000).paragraphs):
+    for paragraph in (one for seed in range(seeds) for one in Abstracts(seed)(6000).paragraphs):
         assert counts(paragraph.text.rpartition(" Title:")[2]) == {*paragraph.labels}, paragraph.text
 
 
@@ -120,7 +120,7 @@ _INTEGER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!
 def test_no_number_is_both() -> None:
     """What counts people is nothing else in the whole text."""
     for seed in range(5):
-        document = begin_abstracts(seed)(20_000)
+        document = Abstracts(seed)(20_000)
         gold = labels_of(document)
         for paragraph in document.paragraphs:
             text = paragraph.text.rpartition(" Title:")[2]

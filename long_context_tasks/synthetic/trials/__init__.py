@@ -14,7 +14,7 @@ from math import atanh, ceil, erfc, exp, log, sqrt
 from random import Random
 from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import Growing, LabelledText, Paragraph, begun
+from long_context_tasks.synthetic.document import Growing, LabelledText, Paragraph
 from long_context_tasks.synthetic.numbers import MONTHS, DividedNumbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import PlanWriter, capital, repair, stream, without_gaps, words
@@ -158,7 +158,16 @@ class TrialWriter(PlanWriter):
             return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
         if role in _YEARS:
             return str(self.numbers.within(*_YEARS[role], asked=False) or "that year")
-        return _OTHERS[role](self) if role in _OTHERS else self._name(role)
+        drawn: dict[str, Callable[[], str]] = {
+            "h": self.large,
+            "pct": self.percentage,
+            "dec": lambda: self.decimal(1, 9),
+            "tenth": lambda: f"0.{1 + self.below(9)}",
+            "lowpct": lambda: f"{self.decimal(1, 15)}%",
+            "kappa": lambda: f"0.{2 + self.below(7)}{1 + self.below(9)}",
+            "p": lambda: f"0.0{1 + self.below(9)}",
+        }
+        return drawn[role]() if role in drawn else self._name(role)
 
     def large(self) -> str:
         """Return a larger number that does not count people."""
@@ -403,17 +412,6 @@ def _tidy(text: str) -> str:
     return without_gaps(repair(text), ".,;:")
 
 
-_OTHERS: dict[str, Callable[[TrialWriter], str]] = {
-    "h": TrialWriter.large,
-    "pct": TrialWriter.percentage,
-    "dec": lambda writer: writer.decimal(1, 9),
-    "tenth": lambda writer: f"0.{1 + writer.below(9)}",
-    "lowpct": lambda writer: f"{writer.decimal(1, 15)}%",
-    "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
-    "p": lambda writer: f"0.0{1 + writer.below(9)}",
-}
-
-
 CHARACTERS_PER_TOKEN = 4.18  # mean of many texts in cl100k tokens
 INCLUDED = 0.4  # share of studies that a review includes
 
@@ -427,24 +425,28 @@ def _ids(random: Random) -> Iterator[str]:
             yield str(number)
 
 
-def begin_review(seed: int) -> Callable[[int], WrittenReview]:
-    """Return a function from a number of tokens to a review with at most one study more, and at least two studies.
+class Review:
+    """An endless review of a seed, from which reviews of any length are taken."""
 
-    A longer review begins with the shorter one and has the same background. Tokens are those of titles and abstracts.
-    """
-    writer = TrialWriter(stream(seed, "review"))
-    topic = writer.topic()
-    wanted = writer.criteria(topic)
-    background = writer.background(topic, wanted)
-    title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
-    studies = Growing(_studies(seed, writer, topic, wanted))
+    def __init__(self, seed: int) -> None:
+        writer = TrialWriter(stream(seed, "review"))
+        topic = writer.topic()
+        wanted = writer.criteria(topic)
+        self._background = writer.background(topic, wanted)
+        self._title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
+        self._studies = Growing(_studies(seed, writer, topic, wanted))
 
-    def size(study: WrittenStudy) -> int:
-        return len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
+    def __call__(self, tokens: int) -> WrittenReview:
+        """Return the fewest studies that reach a number of tokens, at least two.
 
-    return lambda num_tokens: WrittenReview(
-        title, background, studies.first(num_tokens * CHARACTERS_PER_TOKEN, size, 2)
-    )
+        A longer review begins with the shorter one and has the same background. Tokens are those of titles and abstracts.
+        """
+
+        def size(study: WrittenStudy) -> int:
+            return len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
+
+        studies = self._studies.first(tokens * CHARACTERS_PER_TOKEN, size, 2)
+        return WrittenReview(self._title, self._background, studies)
 
 
 def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[WrittenStudy]:
@@ -458,12 +460,17 @@ def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> 
         yield WrittenStudy(next(ids), title, abstract.text, included)
 
 
-def begin_abstracts(seed: int) -> Callable[[int], LabelledText]:
-    """Return a function from a number of tokens to a text with an abstract per paragraph and at most one abstract more.
+class Abstracts:
+    """An endless text of a seed with an abstract per paragraph. Labels are the counts of people in digits without commas."""
 
-    Labels are the counts of people in digits without commas. A longer text begins with the shorter one.
-    """
-    return begun("Abstracts of clinical studies", _abstracts(seed), CHARACTERS_PER_TOKEN)
+    def __init__(self, seed: int) -> None:
+        self._paragraphs = Growing(_abstracts(seed))
+
+    def __call__(self, tokens: int) -> LabelledText:
+        """Return the fewest abstracts that reach a number of tokens; a longer text begins with the shorter one."""
+        # An empty line joins paragraphs.
+        size, characters = (lambda paragraph: len(paragraph.text) + 2), tokens * CHARACTERS_PER_TOKEN
+        return LabelledText("Abstracts of clinical studies", self._paragraphs.first(characters, size))
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:

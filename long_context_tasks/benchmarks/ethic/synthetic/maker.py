@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
-from long_context_tasks.synthetic.trials import WrittenReview, begin_abstracts, begin_review
+from long_context_tasks.synthetic.trials import Abstracts, Review, WrittenReview
 from long_context_tasks.tokens import CL100K, Tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
@@ -38,7 +38,7 @@ class Genre:
 
 GENRES: Mapping[str, Genre] = {
     "medicine": Genre(
-        begin_abstracts,
+        Abstracts,
         (
             "Limits are discussed.",
             "Further research is needed.",
@@ -87,7 +87,7 @@ class Writings:
 
     genre: Genre
     _documents: dict[int, DocumentWriter] = field(default_factory=dict)
-    _reviews: dict[int, Callable[[int], WrittenReview]] = field(default_factory=dict)
+    _reviews: dict[int, Review] = field(default_factory=dict)
 
     def document(self, seed: int, tokens: int) -> LabelledText:
         if seed not in self._documents:
@@ -96,7 +96,7 @@ class Writings:
 
     def review(self, seed: int, tokens: int) -> WrittenReview:
         if seed not in self._reviews:
-            self._reviews[seed] = begin_review(seed)
+            self._reviews[seed] = Review(seed)
         return self._reviews[seed](tokens)
 
 
