@@ -56,7 +56,6 @@ from long_context_tasks.corpora.printed_text import (
     bare,
     between_markers,
     ends_paragraph,
-    is_capitals,
     is_prose,
     is_separator,
     is_title,
@@ -87,9 +86,6 @@ _NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 # Between its mark and the note; a note after a large gap may belong to any part of the text.
 _MOST_BLOCKS_BEFORE_NOTE = 6
 _LARGE_GAP = 3  # blank lines
-# "[Here ends Volume I of the first edition.]"
-_OF_EDITIONS = re.compile(r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$")
-_MOST_OF_EDITIONS = 600  # characters
 _CONTENTS_ENTRY = re.compile(r"(?:\s{2}|\.\s?)\d{1,4}$")
 # A paragraph that begins as speech does, unless it is a quotation with its author.
 _TALK = re.compile(r"[\"“‘«„»'—–-](?!.*(?:--|—|–)\s?[_\"“(]*[A-Z][^—–]{1,80}$)", re.DOTALL)
@@ -111,8 +107,7 @@ _MOST_TAIL = 0.15  # of the words of a book that a list takes
 _MOST_FOR_A_MARK = 8  # blocks of a list for each with a size or a price, on average
 _MOST_PROSE = 60  # words of long paragraphs below a single mark
 _QUOTES = "\"“«„'‘—"
-_LONGEST_CAPTION, _FEWEST_CAPTION_WORDS, _FEWEST_REPEATED_WORDS = 200, 4, 6
-_AROUND = 80  # blocks around a caption in which its words stand again
+_LONGEST_CAPTION, _FEWEST_CAPTION_WORDS = 200, 4
 
 
 @dataclass(frozen=True)
@@ -316,19 +311,11 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
 def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
     """Return whether a block is a footnote whose mark is in the text above; ``marks`` has the numbers of marks so far."""
     block = blocks[i]
-    if block.text[0] in "*†‡[(" and (note := _NOTE.match(block.lines[0])):
-        near = 0 if block.gap >= _LARGE_GAP else max(0, i - _MOST_BLOCKS_BEFORE_NOTE)
-        if note["mark"]:
-            found = note["mark"] in marks
-        else:
-            found = any(_NOTE_MARK.search(line) for above in blocks[near:i] for line in above.lines)
-        if found:
-            return True
-    return (
-        block.text[0] == "["
-        and len(block.text) < _MOST_OF_EDITIONS
-        and _OF_EDITIONS.match(block.text) is not None
-    )
+    note = _NOTE.match(block.lines[0]) if block.text[0] in "*†‡[(" else None
+    if note is None or note["mark"]:
+        return note is not None and note["mark"] in marks
+    near = 0 if block.gap >= _LARGE_GAP else max(0, i - _MOST_BLOCKS_BEFORE_NOTE)
+    return any(_NOTE_MARK.search(line) for above in blocks[near:i] for line in above.lines)
 
 
 # Where the story begins and ends.
@@ -669,7 +656,7 @@ def _is_sure(blocks: Sequence[Block], i: int) -> bool:
 
 
 def _captions(layout: Layout) -> set[int]:
-    """Return the captions: blocks in a list of pictures, with a word such as "Plate", or that repeat words of the text nearby."""
+    """Return the captions: blocks in a list of pictures, or with a word such as "Plate"."""
     blocks = layout.blocks
     listed: set[str] = set()
     own: set[int] = set()
@@ -686,7 +673,7 @@ def _captions(layout: Layout) -> set[int]:
         # Below a heading comes its title, and a listed name may be called by somebody.
         called = block.text[0] in _QUOTES and block.size < _FEWEST_CAPTION_WORDS
         is_listed = bool(listed) and not called and plain(block.text) in listed
-        if named or (i - 1 not in layout.headings and (is_listed or _is_said_near(blocks, i))):
+        if named or (is_listed and i - 1 not in layout.headings):
             found.add(i)
     return found
 
@@ -701,16 +688,3 @@ def _listing(layout: Layout, heading: int) -> range:
     ):
         end += 1
     return range(heading + 1, end)
-
-
-def _is_said_near(blocks: Sequence[Block], i: int) -> bool:
-    """Return whether a block in capitals or italics repeats words of a longer one nearby."""
-    text = blocks[i].text
-    apart = is_capitals(text) or (text[0] == text[-1] == "_" and text.count("_") == 2 and blocks[i].gap >= 2)
-    if not apart or blocks[i].size < _FEWEST_REPEATED_WORDS or text[-1] == ":":
-        return False
-    said = plain(text)
-    around = blocks[max(0, i - _AROUND) : i + _AROUND]
-    return any(
-        block.size > blocks[i].size and is_prose(block) and said in plain(block.text) for block in around
-    )

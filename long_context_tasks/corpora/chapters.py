@@ -24,7 +24,6 @@ from long_context_tasks.corpora.headings import (
     LONGEST_HEADING,
     TITLE_MARKS,
     Heading,
-    any_keyword,
     count_in,
     is_closing,
     keyword_of,
@@ -42,7 +41,6 @@ from long_context_tasks.corpora.printed_text import (
     QUOTES,
     Block,
     bare,
-    ends_paragraph,
     ends_sentence,
     is_capitals,
     is_prose,
@@ -59,11 +57,8 @@ ARGUMENT = re.compile(
 )
 NO_CHAPTERS = ("front", "back", "named", "book", "part", "volume")
 MOST = 0.6  # share of cases that makes a rule of a book
-_NEARLY_ALL = 0.9
 _FEWEST = 3  # headings that make a rule of a book
 _MOST_PLAIN_TITLE_WORDS = 12
-_MOST_WORDS_SET_APART = 8
-_MOST_OTHER_GAPS = 0.25  # for each title; scenes end with a large gap too
 _WORDS_A_CHAPTER = 300  # at least, between headings that only their looks make headings
 _WORDS_A_SECTION = 40
 _FEWEST_WORDS_OF_RUN_IN = 32  # titles with a number are shorter than paragraphs
@@ -79,18 +74,13 @@ _SHARE = 0.6  # of the numbers on lines of their own that count up
 _CUTTING = 0.2  # of them that are within a sentence
 _MOST_PAGES_APART = 3
 # Lines below a heading.
-_FIRST_WORD_IN_CAPITALS = re.compile(r"\W*(?:[A-Z][A-Z’']+|[AI] [A-Z]{2,})\b")
-_SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
-_SYNOPSIS_IN_BRACKETS = re.compile(r"_?\[[^\[\]]{20,900}\]_?")
-_LINE_IN_BRACKETS = re.compile(r"_?\(.{1,80}\)_?")
-_OF_ARGUMENTS = frozenset(["open", "words", "set", "present"])
-_FEWEST_ARGUMENTS = 6
 _MOST_MOTTO_WORDS = 130
-_MOST_ARGUMENT_WORDS = 80
+_NEARLY_ALL, _FEWEST_SHORT = 0.9, 6  # share and number of the chapters with a short argument
 _MOST_SHORT_WORDS = 15
+_MOST_ARGUMENT_WORDS = 80
 _MOST_AUTHOR_WORDS = 8
-_MOST_TEASER_WORDS = 30
+_IN_BRACKETS = re.compile(r"_?\(.{1,80}\)_?|_?\[[^\[\]]{20,900}\]_?")
 _AUTHOR_INDENT = 8  # columns
 _LEAST_APART = 150  # words between headings without a keyword, the median; items of a list are closer
 
@@ -101,7 +91,7 @@ class Layout:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
         self.headings: dict[int, Heading] = {}  # headings and candidates by the index of their block
-        self.dropped: dict[int, str] = {}  # index of a block -> why it is removed, one of gutenberg.REASONS
+        self.dropped: dict[int, str] = {}  # index of a block -> why it is removed, one of books.REASONS
         # Number of words before each block, and of the whole book at the end.
         self.before = [0, *accumulate(block.size for block in blocks)]
         # The usual number of blank lines between blocks.
@@ -255,7 +245,7 @@ def find_chapters(
     chapters = sum(heading.style not in NO_CHAPTERS for heading in layout.headings.values())
     # In a collection, one tale may have numbered sections while all have titles in capitals.
     capitals = _in_capitals(layout)
-    for i in max(capitals if len(capitals) >= 2 * chapters else [], _set_far_apart(layout), key=len):
+    for i in capitals if len(capitals) >= 2 * chapters else []:
         layout.set_heading(i, Heading("capitals", title=layout.blocks[i].text))
     for i in _set_as_headings(layout, start):
         layout.set_heading(i, Heading("capitals", title=layout.blocks[i].text))
@@ -265,9 +255,6 @@ def find_chapters(
             or (block.gap > layout.gap and _is_title_within(layout.blocks, i))
         ):
             layout.drop(i)
-    for i in _with_unknown_numbers(layout):
-        layout.set_heading(i, Heading("named", title=layout.blocks[i].text))
-    _number_introduction(layout)
     _take_titles_below(layout)
     return layout
 
@@ -310,26 +297,32 @@ def _in_series(layout: Layout, style: str, places: Sequence[int], listed: frozen
     named = {i for i in places if plain(blocks[i].text) in listed or plain(headings[i].title) in listed}
     counted = count_in(numbers, again=True, step=1)
     in_order = len(counted) > 1 and len(counted) >= MOST * len(places)
-    bare_number = style in (*BARE_NUMBERS, "letter of a section")
+    bare_number = style in BARE_NUMBERS
     if bare_number:
         if style == "arabic" and _are_pages(layout, places, numbers):
             return set()
     elif not (2 * len(named) >= len(places) or (in_order and layout.are_apart(places))):
         return named
     kept: set[int] = set()
+    # In a plain series, a number may be missing because it shares its line with other words.
+    step = 2 if in_order and style != "arabic" and layout.are_apart(places) else 1
     last = seen = 0
     for i, number in zip(places, numbers, strict=True):
         # The first section of a chapter may have no number.
         second = (
-            number == 2
-            and style in ("roman", "letter of a section")
-            and any(heading.sure for _, heading in layout.ordered(seen, i))
+            number == 2 and style == "roman" and any(heading.sure for _, heading in layout.ordered(seen, i))
         )
         seen = i
         # Single letters that are also numerals sign letters, and digits out of order number pages.
         initial = blocks[i].text.strip(" ._").upper() in ("C", "L")
         apart = blocks[i].gap >= 2 and not initial and (number > last or bare_number)
-        if number in (last + 1, 1) or second or i in named or (apart and style != "arabic"):
+        if (
+            number == 1
+            or last < number <= last + step
+            or second
+            or i in named
+            or (apart and style != "arabic")
+        ):
             kept.add(i)
             last = number
     return kept
@@ -491,43 +484,6 @@ def _words_until_next(layout: Layout, places: Sequence[int]) -> list[int]:
     return [layout.before[b] - layout.before[a] for a, b in pairwise([*places, len(layout.blocks)])]
 
 
-def _set_far_apart(layout: Layout) -> list[int]:
-    """Return the short lines such as "The old ferryman." that have the largest gaps of a book without other titles.
-
-    Below them comes prose, or the first of their sections, which have bare numbers.
-    """
-    styles = {heading.style for heading in layout.headings.values()}
-    if styles - {*NO_CHAPTERS, *BARE_NUMBERS}:
-        return []
-    sections = bool(styles & {*BARE_NUMBERS})
-    found = [
-        i
-        for i, (block, below) in enumerate(pairwise(layout.blocks))
-        if layout.is_text(i)
-        and block.gap > layout.gap
-        and block.gap >= 2
-        and len(block.lines) == 1
-        and block.size <= _MOST_WORDS_SET_APART
-        and (text := bare(block.text))[:1].isupper()
-        and (text[-1].isalpha() or text[-1] in ".)")
-        and not narrates(text)
-        and (
-            ((heading := layout.headings.get(i + 1)) is not None and heading.number == 1)
-            if sections
-            else layout.is_text(i + 1) and is_prose(below) and below.size > _MOST_WORDS_SET_APART
-        )
-    ]
-    long = sum(size >= _WORDS_A_CHAPTER for size in _words_until_next(layout, found))
-    if long < max(_FEWEST, _NEARLY_ALL * len(found)):
-        return []
-    usual = min(layout.blocks[i].gap for i in found)
-    others = sum(
-        layout.is_text(i) and layout.blocks[i].gap >= usual and i not in found and i - 1 not in found
-        for i in range(found[0], len(layout.blocks))
-    )
-    return found if others <= _MOST_OTHER_GAPS * len(found) else []
-
-
 def _set_as_headings(layout: Layout, start: int) -> list[int]:
     """Return the lines in capitals that have as large a gap as the numbered headings of this book."""
     gaps = [
@@ -572,37 +528,6 @@ def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
 # Repairs.
 
 
-def _with_unknown_numbers(layout: Layout) -> list[int]:
-    """Return the lines of a keyword and an unknown word, as in "Fierde Scene", if the headings of this book have two words."""
-    sure = [(i, heading) for i, heading in layout.headings.items() if heading.number and heading.sure]
-    styles = Counter(heading.style for _, heading in sure)
-    # The word is misprinted, or an ordinal in an old spelling.
-    if sum(bare(layout.blocks[i].lines[0]).count(" ") == 1 for i, _ in sure) < _FEWEST:
-        return []
-    return [
-        i
-        for i, block in enumerate(layout.blocks)
-        if layout.is_text(i)
-        and block.gap >= 2
-        and block.size == 2
-        and block.text[0].isupper()
-        and block.text[-1] not in "!?,;:"
-        and styles[any_keyword(block.text)] >= _FEWEST
-    ]
-
-
-def _number_introduction(layout: Layout) -> None:
-    """Make the introduction chapter 1 if the first number below it is 2."""
-    front = None
-    for i, heading in layout.ordered():
-        if heading.style == "front":
-            front = i
-        elif heading.number:
-            if front is not None and heading.number == 2:
-                layout.set_heading(front, Heading(heading.style, 1, layout.blocks[front].text))
-            return
-
-
 def _take_titles_below(layout: Layout) -> None:
     """Make the line right below a number its title in a book in which most numbers have a short line there."""
     below = {
@@ -629,20 +554,21 @@ def drop_below_headings(layout: Layout) -> None:
     below: list[int] = []
     heading = None  # the index of the last heading
     opens, title_found, argument_found = True, False, False
-    for i in range(len(layout.blocks)):
+    for i, block in enumerate(layout.blocks):
         if i in layout.dropped:
             continue
         if i in layout.headings:
             heading, argument_found = i, False
             opens, title_found = not layout.headings[i].rest, bool(layout.headings[i].title)
-        elif opens and (kind := _belongs_to_heading(layout, i, title_found, habits)):
-            if kind == "title" and heading is not None:
-                layout.headings[heading] = replace(layout.headings[heading], title=layout.blocks[i].text)
-            title_found = kind == "title" or title_found
-            argument_found = kind == "argument" or argument_found
+        elif opens and _belongs_to_heading(layout, i, title_found, habits):
+            if not title_found and heading is not None:
+                layout.headings[heading] = replace(layout.headings[heading], title=block.text)
+            title_found = True
             below.append(i)
         elif opens and (
-            _is_motto(layout, i, habits) or (not argument_found and _is_argument(layout, i, habits))
+            (i - 1 not in layout.dropped and _IN_BRACKETS.fullmatch(block.text))
+            or _is_motto(layout, i, habits)
+            or (not argument_found and _is_argument(layout, i, habits))
         ):
             title_found = argument_found = True
             below.append(i)
@@ -697,41 +623,31 @@ def _usual_arguments(layout: Layout) -> frozenset[str]:
     if sum(" the " in text for text in long) < MOST * len(long):
         del marks["present"]  # only English tenses are known
     usual = {mark for mark, times in marks.items() if times >= max(_FEWEST, MOST * len(first))}
-    if marks["short"] < max(_FEWEST_ARGUMENTS, _NEARLY_ALL * len(first)):
+    if marks["short"] < max(_FEWEST_SHORT, _NEARLY_ALL * len(first)):
         usual.discard("short")
-    shown = sum(bool(_argument_marks(blocks, i) & _OF_ARGUMENTS) for i in first)
-    if "present" in usual and len(first) >= _FEWEST_ARGUMENTS and shown >= _NEARLY_ALL * len(first):
-        usual |= _OF_ARGUMENTS
     return frozenset(usual)
 
 
 def _argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
-    """Return the marks of an argument, a date or a motto that a block below a heading has.
+    """Return the marks of an argument that a block below a heading has.
 
     A paragraph of the story may have them too, so they count only if most chapters have the same (:class:`_Habits`).
     """
     if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
         return frozenset()
     after = [block.gap for block in blocks[i + 1 : i + 3]]
-    below = blocks[i + 1] if after else None
     marks = {
         "open": not ends_sentence(text),
         "words": ARGUMENT.match(text),
-        "set": _SET_OFF.match(text),
         "author": _has_author(blocks[i]),
         "apart": len(after) == 2 and after[0] >= 2 and after[0] > after[1],
-        "short": below
-        and blocks[i].size <= _MOST_SHORT_WORDS < below.size
+        "short": len(after) > 0
+        and blocks[i].size <= _MOST_SHORT_WORDS < blocks[i + 1].size
         and text[0] not in f"{QUOTES}—–-"
         and not narrates(text),
         "present": " " in text and not narrates(text),
-        # Printers set the first word of a chapter in capitals.
-        "initial": below
-        and is_prose(below)
-        and _FIRST_WORD_IN_CAPITALS.match(below.text)
-        and not _FIRST_WORD_IN_CAPITALS.match(text),
     }
-    return frozenset(mark for mark, found in marks.items() if found)
+    return frozenset(mark for mark, shown in marks.items() if shown)
 
 
 def _is_argument(layout: Layout, i: int, habits: _Habits) -> bool:
@@ -776,29 +692,16 @@ def _is_indented(block: Block) -> bool:
     return all(line.startswith(("  ", "\t")) for line in block.lines)
 
 
-def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habits) -> str | None:
-    """Return what a block is to the heading above it: its "title", its "argument", more of it ("rest"), or None."""
+def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habits) -> bool:
+    """Return whether a block is the title of the heading above it, or a second line of that."""
     block = layout.blocks[i]
-    text = block.text
-    if not title_found and (is_title(block, final_stop=habits.stops) or (habits.stops and is_synopsis(text))):
-        return "title"
-    if i + 1 in layout.headings and (is_title(block) or _is_teaser(layout, i)):
-        return "rest"
-    if title_found and is_set_apart(block, layout.blocks[i + 1 : i + 2]):
-        return "rest"
-    below_title = i > 0 and i - 1 not in layout.dropped
-    if title_found and below_title and _LINE_IN_BRACKETS.fullmatch(text):
-        return "rest"
-    if below_title and _SYNOPSIS_IN_BRACKETS.fullmatch(text):
-        return "argument"
-    return None
-
-
-def _is_teaser(layout: Layout, i: int) -> bool:
-    """Return whether a short block between two headings is not story, as between a part and its first chapter."""
-    above, block = layout.headings.get(i - 1), layout.blocks[i]
-    part = above is not None and above.style in ("book", "part", "volume", "named")
-    return len(block.text.split()) <= _MOST_TEASER_WORDS and (part or not ends_paragraph(block.text))
+    if not title_found and is_title(block, final_stop=habits.stops):
+        return True
+    if not title_found and habits.stops and is_synopsis(block.text):
+        return True
+    if i + 1 in layout.headings and is_title(block):
+        return True
+    return title_found and is_set_apart(block, layout.blocks[i + 1 : i + 2])
 
 
 def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:

@@ -438,15 +438,10 @@ _AFTER_NUMBER = re.compile(
 )
 _NOTHING_AFTER_NUMBER = re.compile(r"\s?[.:)\]—–-]*$")
 _BEFORE_NUMBER = re.compile(r"[\[(§—–-]*\s?(?:\d{1,2}\.(?=[\dIVXLC]))?")
-_LETTER_OF_SECTION = re.compile(r"\(([a-h])\)$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
-_MARKDOWN = re.compile(
-    r"#{1,6}\s+(?P<after>(?=\S)(?=[^\n]*\w)[^\n]*)$|(?P<above>\w[^\n]*)\n\s*(?:={4,}|-{4,}|~{4,})\s*$"
-)
 _RUN_IN = re.compile(r"(?:[.:]|(?=--|—))(?P<rest>(?:--|—|\s)\s*\S.*)")
-_QUOTED = re.compile(r"[\"“‘]([^\"“”]+)[\"”’]$")
 _BEFORE_END = re.compile(r"(?:this is |here )?", re.IGNORECASE)
 # Narration in English has "I", a verb in the past, or speech; arguments above a chapter are in the present.
 _NARRATIVE = re.compile(
@@ -480,13 +475,6 @@ class Heading:
 
 def heading_of(block: Block) -> Heading | None:
     """Return the heading that a block is or may be, or None if it cannot be one."""
-    if (block.text[0] == "#" or block.text[-1] in "=-~") and (
-        marked := _MARKDOWN.match("\n".join(block.lines))
-    ):
-        # Markdown makes any line a heading, but words of a heading give its style and number.
-        line = replace(block, lines=(marked["above"] or marked["after"],), gap=HEADING_GAP)
-        said = heading_of(line)
-        return said if said and said.sure else Heading("titled", title=bare(line.text))
     if block.text[0] == "[" and block.text[-1] == "]" and keyword_of(inside := block.text[1:-1].strip()):
         return heading_of(replace(block, lines=(inside,)))
     first = bare(block.lines[0])
@@ -523,13 +511,7 @@ def _with_keyword(block: Block, first: str, found: Numbered) -> Heading | None:
         )
         return None if long else replace(heading, title=f"{title} {below.text}")
     # "CHAPTER I" with its title, or with the story itself, on the next line.
-    quoted = _QUOTED.match(below.text)
-    if (
-        is_title(below)
-        or is_synopsis(below.text)
-        or (quoted and is_title(Block((quoted[1],), 0)))
-        or heading_of(below)
-    ):
+    if is_title(below) or is_synopsis(below.text) or heading_of(below):
         return replace(heading, title=below.text)
     return replace(heading, title=" ", rest=len(below.lines))
 
@@ -552,8 +534,6 @@ def _continues_as_heading(block: Block, first: str, title: str, mark: str) -> bo
 
 def _with_number(block: Block, text: str) -> Heading | None:
     """Return a candidate: a number, with or without a title, that is a heading only in a series."""
-    if match := _LETTER_OF_SECTION.match(text):
-        return Heading("letter of a section", ord(match[1]) - ord("a") + 1, sure=False)
     text = _BEFORE_NUMBER.sub("", text, count=1)
     found = read(text)
     if found is None or found.keyword or found.value > _HIGHEST_NUMBER:

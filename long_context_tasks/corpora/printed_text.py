@@ -38,10 +38,6 @@ _IMAGE_OR_PAGE = re.compile(
 _HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 _BRACKETED = re.compile(r"^[ \t]*\[([^\W\d_]+(?: [^\W\d_]+){0,2})[.:]?\][ \t]*$", re.M)
 _FEWEST_BRACKETED = 3
-_ROUND = re.compile(r"\((\d{1,3})\)")
-_ROUND_NOTE = re.compile(r"^[ \t]*\((\d{1,3})\)\s*\S", re.M)
-_ROUND_MARK = re.compile(r"[^\s(][ \t]?\((\d{1,3})\)")
-_FEWEST_ROUND, _SHARE_OF_ROUND = 3, 0.8
 # Paragraphs.
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*†‡]*(?:\[\w{1,3}\])?$")
 _PARAGRAPH_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
@@ -49,6 +45,8 @@ _LONG_ABOVE_INDENTED = re.compile(r"^\S[^\n]{40,}(?=\n[ \t\u3000]+\S)", re.M)
 _INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
 _ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
 _LINE_END = re.compile(r"(?<=\S)[ \t]*\n(?=[ \t\u3000]*\S)")
+_FEW_BLANK_LINES = 0.02  # of the lines
+_RAGGED = 7  # characters by which lines of prose may miss the width of the page
 _LONGEST_LINE = 110  # characters of a line on a printed page
 _IN_LONG_LINES = 0.3  # of the characters above other lines, if each line is a paragraph
 _ENDING_PARAGRAPHS = 0.8  # of the lines longer than those of a page
@@ -135,16 +133,12 @@ def between_markers(text: str) -> tuple[str, bool]:
 
 def without_asides(text: str) -> str:
     """Return a text with :data:`CUT` in place of notes, pictures and page numbers in brackets."""
-    text = _without_asides(_without_repeated(text))
-    return _with_square_notes(text).replace(f"{CUT}{CUT}", CUT)
-
-
-def _without_asides(text: str) -> str:
+    text = _without_repeated(text)
     pieces: list[str] = []
-    done = 0
+    end = 0
     begins = patterns()["asides"]
     for bracket in re.finditer(r"[\[{]", text):
-        if bracket.start() < done:
+        if bracket.start() < end:
             continue
         if bracket[0] == "{":
             aside = _IMAGE_OR_PAGE.match(text, bracket.start())
@@ -154,9 +148,9 @@ def _without_asides(text: str) -> str:
         if aside:
             # A drawn initial page may hold the chapter's heading.
             inside = _HEADING_INSIDE.search(text[bracket.start() : aside.end()])
-            pieces += [text[done : bracket.start()], f"{CUT}\n\n\n\n{inside[1]}\n\n" if inside else CUT]
-            done = aside.end()
-    return "".join([*pieces, text[done:]])
+            pieces += [text[end : bracket.start()], f"{CUT}\n\n\n\n{inside[1]}\n\n" if inside else CUT]
+            end = aside.end()
+    return "".join([*pieces, text[end:]]).replace(f"{CUT}{CUT}", CUT)
 
 
 def _without_repeated(text: str) -> str:
@@ -167,17 +161,6 @@ def _without_repeated(text: str) -> str:
     return _BRACKETED.sub(
         lambda found: CUT if times[found[1].casefold()] >= _FEWEST_BRACKETED else found[0], text
     )
-
-
-def _with_square_notes(text: str) -> str:
-    """Return a text with notes marked "[1]" if they are marked "(1)": the same numbers are in lines and begin lines."""
-    if "(1)" not in text:
-        return text
-    notes, marks = Counter(_ROUND_NOTE.findall(text)), Counter(_ROUND_MARK.findall(text))
-    both = (notes & marks).total()
-    if both < max(_FEWEST_ROUND, _SHARE_OF_ROUND * max(notes.total(), marks.total())):
-        return text
-    return _ROUND.sub(r"[\1]", text)
 
 
 @dataclass(frozen=True)
@@ -221,12 +204,31 @@ def _with_blank_lines(text: str) -> str:
         return _LINE_END.sub("\n\n", text)
     # Counting strings is much faster than counting patterns, and enough for most books.
     blank = text.count("\n\n")
-    if 2 * sum(text.count(f"\n{space}") for space in " \t\u3000") <= blank:
-        return text
-    if 2 * len(_LONG_ABOVE_INDENTED.findall(text)) <= blank:
-        return text
+    indented = (
+        2 * sum(text.count(f"\n{space}") for space in " \t\u3000") > blank
+        and 2 * len(_LONG_ABOVE_INDENTED.findall(text)) > blank
+    )
+    if blank < _FEW_BLANK_LINES * text.count("\n"):
+        text = _parted_at_short_lines(text)
     # A continued line of verse may be indented too, and begins with a small letter.
-    return _INDENTED.sub(lambda found: "\n" if found[1].islower() else "\n\n", text)
+    return _INDENTED.sub(lambda found: "\n" if found[1].islower() else "\n\n", text) if indented else text
+
+
+def _parted_at_short_lines(text: str) -> str:
+    """Put a blank line below each line that leaves room for the next word and ends a sentence or is in capitals.
+
+    A text in which most lines do not fill the page, as in verse, stays as it is.
+    """
+    lines = [line.rstrip() for line in text.split("\n")]
+    width = sorted(map(len, lines))[len(lines) * 9 // 10]
+    pairs = list(zip(lines, [*lines[1:], ""], strict=True))
+    room = [width - len(line) - 1 - len(below.lstrip().partition(" ")[0]) for line, below in pairs]
+    if 2 * sum(left <= _RAGGED for left in room) < len(lines):
+        return text
+    return "\n".join(
+        f"{line}\n" if left > _RAGGED and (ends_paragraph(line) or line.isupper()) else line
+        for line, left in zip(lines, room, strict=True)
+    )
 
 
 def _has_a_paragraph_a_line(text: str) -> bool:

@@ -56,9 +56,6 @@ def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "     [End volume one of this edition.\n     Printed by T. and A. Constable]",
-        "[At this point in the first and second editions, Volume II ended.]",
-        "   [later editions continued as follows\n   When the sands are all dry, he is gay as a lark]",
         "(End of volume one.)",
         "[End of Chapter 3]",
         "Page 12",

@@ -169,7 +169,7 @@ def _is_label(text: str) -> bool:
     closing = _CLOSING.fullmatch(text.strip("[]() "))
     found = read(closing["label"] if closing else line)
     if found is None or closing:
-        counted = _COUNTED.match(text)
+        counted = _COUNTED.match(text) if text[0] not in _DASHES else None
         return bool(
             _STORY.match(text) or (found and found.keyword) or (counted and numeral_at(counted["number"]))
         )
@@ -238,12 +238,13 @@ def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
         for shape, found in readings(text):
             yield shape, found.value, text
     line = text[:_MOST_LINE].lstrip(_BEFORE)
-    if (number := read(line)) and (
-        number.keyword
-        or short
-        or (number.kind in ("arabic", "roman") and _AFTER_FIRST.match(line, number.end - 1))
-    ):
-        yield f"{number.keyword or number.kind} #{line[number.end : number.end + 1]}", number.value, text[:60]
+    if number := read(line):
+        rest = line[number.end :]
+        # "I The wet day", unlike "I giudici" and "Two Dublin vestals".
+        apart = rest[:1] != " " or (number.kind != "word" and rest[1:2].isupper())
+        marked = number.kind in ("arabic", "roman") and _AFTER_FIRST.match(line, number.end - 1)
+        if number.keyword or (short and apart) or marked:
+            yield f"{number.keyword or number.kind} #{rest[:1]}", number.value, text[:60]
 
 
 def _head_of(text: str) -> tuple[str, int] | None:
