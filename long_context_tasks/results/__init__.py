@@ -49,10 +49,10 @@ def find_runs(path: Path) -> FoundRuns:
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
         # Results of our own commands lie next to those of the host and belong to its run.
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
-        found = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
+        results = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
         begun += [message for host in HOSTS for message in host.begun(folder)]
-        runs += [result for result in found if isinstance(result, StoredRun)]
-        problems += [Problem(result[0], result[1]) for result in found if not isinstance(result, StoredRun)]
+        runs += [result for result in results if isinstance(result, StoredRun)]
+        problems += [Problem(result[0], result[1]) for result in results if not isinstance(result, StoredRun)]
     return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
 
 
@@ -64,7 +64,7 @@ def bundles_below(path: Path) -> list[Path]:
     """Return the bundles at or below a path, sorted; hidden folders are skipped."""
     if is_bundle(path):
         return [path]
-    found = (file for file in path.rglob(f"*{BUNDLE_SUFFIX}") if file.is_file()) if path.is_dir() else ()
+    files = (file for file in path.rglob(f"*{BUNDLE_SUFFIX}") if file.is_file()) if path.is_dir() else ()
     return sorted(
-        file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)
     )

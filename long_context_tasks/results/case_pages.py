@@ -100,8 +100,8 @@ def _shown(
         labels["repeat"] = stored.repeat
     of_turns: dict[str, dict[str, None]] = {}
     # Lists among the labels are the places of the items of an answer, for heat maps; people do not read them.
-    for own in stored.turn_labels if case is None else [turn.labels for turn in case.turns]:
-        for name, value in own.items():
+    for turn_labels in stored.turn_labels if case is None else [turn.labels for turn in case.turns]:
+        for name, value in turn_labels.items():
             if not isinstance(value, list | tuple):
                 of_turns.setdefault(name, {})[_text(value)] = None
     labels |= {name: ", ".join(texts) for name, texts in of_turns.items()}

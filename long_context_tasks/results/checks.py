@@ -95,12 +95,12 @@ def check_means(evaluation: Evaluation, run: TidyRun) -> None:
         stated = evaluation.numbers.get(name)
         if stated is None:
             continue
-        own = made.get(name, math.nan)
-        if math.isnan(stated) and math.isnan(own):
+        computed = made.get(name, math.nan)
+        if math.isnan(stated) and math.isnan(computed):
             continue
-        if not math.isclose(stated, own, rel_tol=_CLOSE, abs_tol=_CLOSE):
+        if not math.isclose(stated, computed, rel_tol=_CLOSE, abs_tol=_CLOSE):
             raise InputError(
-                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g}, but the cases give {own:.6g}; {_REMEDY}"
+                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g}, but the cases give {computed:.6g}; {_REMEDY}"
             )
 
 

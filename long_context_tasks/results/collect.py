@@ -315,10 +315,10 @@ def label_texts(
     """
     common = {**labels, **catalogue.benchmark(benchmark).labels(case, labels)}
     texts = []
-    for own in turns:
+    for of_turn in turns:
         # Long texts belong to the data, which must not leave with the tables.
-        kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
-        texts.append(json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None)
+        shown = {name: value for name, value in {**common, **of_turn}.items() if _short(value)}
+        texts.append(json.dumps(shown, ensure_ascii=False, sort_keys=True) if shown else None)
     return tuple(texts)
 
 

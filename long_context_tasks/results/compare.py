@@ -405,8 +405,8 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
                 *(printable(row.verdict), _left_out(row)),
             ]
         )
-    kept = [number for number in range(len(columns)) if any(row[number] for row in shown)]
-    return [columns[number] for number in kept], [[row[number] for number in kept] for row in shown]
+    filled = [number for number in range(len(columns)) if any(row[number] for row in shown)]
+    return [columns[number] for number in filled], [[row[number] for number in filled] for row in shown]
 
 
 def heading(name: str) -> str:

@@ -42,14 +42,14 @@ Ratings = Mapping[_RatedTurn, float]
 
 def read_people(files: Sequence[Path]) -> Ratings:
     """Read people's ratings from JSON Lines; several ratings of an answer are averaged."""
-    found: dict[_RatedTurn, list[float]] = defaultdict(list)
+    ratings: dict[_RatedTurn, list[float]] = defaultdict(list)
     for path in files:
         for place, row in json_rows(path, f"JSON Lines, {RATING}"):
             each = validated(_RatingRow, row, place, remedy=f"expected {RATING}")
-            found[_RatedTurn(each.model, each.task, each.case, each.turn - 1)].append(each.rating)
-    if not found:
+            ratings[_RatedTurn(each.model, each.task, each.case, each.turn - 1)].append(each.rating)
+    if not ratings:
         raise InputError(f"{', '.join(map(str, files))}: no ratings; expected {RATING}")
-    return {answer: math.fsum(ratings) / len(ratings) for answer, ratings in found.items()}
+    return {answer: math.fsum(values) / len(values) for answer, values in ratings.items()}
 
 
 def corrected_table(runs: Sequence[ScoredRun], ratings: Ratings) -> Table:
@@ -75,19 +75,19 @@ def _row(run: ScoredRun, ratings: Ratings) -> tuple[str, ...]:
         why = "none of its answers is rated; ratings of other models do not show the judge's bias on its answers"
         return (*first, "0", figure_text(raw), *[""] * 6, why)
     try:
-        found = corrected_mean(judged, rated, [turn.cluster for turn in turns])
+        means = corrected_mean(judged, rated, [turn.cluster for turn in turns])
     except ValueError as error:
         return (*first, str(number), figure_text(raw), *[""] * 6, str(error))
-    return (*first, str(number), *_cells(found), "")
+    return (*first, str(number), *_cells(means), "")
 
 
-def _cells(found: CorrectedMean) -> tuple[str, ...]:
+def _cells(means: CorrectedMean) -> tuple[str, ...]:
     return (
-        figure_text(found.raw),
-        figure_text(found.corrected),
-        interval_text(found.interval, 2),
-        figure_text(found.rated_only),
-        interval_text(found.rated_interval, 2),
-        f"{found.bias:+.2f}",
-        interval_text(found.bias_interval, 2),
+        figure_text(means.raw),
+        figure_text(means.corrected),
+        interval_text(means.interval, 2),
+        figure_text(means.rated_only),
+        interval_text(means.rated_interval, 2),
+        f"{means.bias:+.2f}",
+        interval_text(means.bias_interval, 2),
     )

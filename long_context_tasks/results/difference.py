@@ -82,9 +82,9 @@ def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
 
 def _nearest(model: str, cells: Sequence[Cell]) -> str | None:
     """Return the model that shares the most columns with another, and of several the nearest in value."""
-    own = {_column(cell): cell.mean.value for cell in cells if cell.model == model}
+    values = {_column(cell): cell.mean.value for cell in cells if cell.model == model}
     shared: dict[str, list[float]] = {}
     for cell in cells:
-        if cell.model != model and _column(cell) in own:
-            shared.setdefault(cell.model, []).append(abs(cell.mean.value - own[_column(cell)]))
+        if cell.model != model and _column(cell) in values:
+            shared.setdefault(cell.model, []).append(abs(cell.mean.value - values[_column(cell)]))
     return min(shared, key=lambda name: (-len(shared[name]), sum(shared[name]), name), default=None)

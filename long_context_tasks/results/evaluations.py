@@ -186,9 +186,9 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
     path = rescored_path(evaluation.run, evaluation.judge)
     if not path.is_file():
         return None
-    found = _read_judged(evaluation.run, path, evaluation.judge, "lct runs rescore")
-    same_judge = found.description == evaluation.description
-    return found if same_judge and found.stated.get(BEFORE) == evaluation.state() else None
+    newer = _read_judged(evaluation.run, path, evaluation.judge, "lct runs rescore")
+    same_judge = newer.description == evaluation.description
+    return newer if same_judge and newer.stated.get(BEFORE) == evaluation.state() else None
 
 
 def needs_no_judge(run: StoredRun) -> bool:

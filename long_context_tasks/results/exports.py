@@ -65,7 +65,7 @@ def write_records(
     written: dict[str, Path | None] = {}
     remedy = "choose another place with --eee"
     # Runs whose cases cannot be shown come last and get an aggregate only.
-    for run, own in chain(groupby(cases, key=lambda case: case.run), ((run, ()) for run in rows)):
+    for run, of_run in chain(groupby(cases, key=lambda case: case.run), ((run, ()) for run in rows)):
         if run in written or run not in rows:
             continue
         row = bundle_row(rows[run])
@@ -81,7 +81,7 @@ def write_records(
         place = Path("data", _component(cell.benchmark), developer, model, name)
         make_folder((folder / place).parent, remedy=remedy)
         samples = place.with_name(f"{name}_samples.jsonl")
-        write_whole(folder / samples, _lines(record, cell, own, scores[run]), remedy=remedy)
+        write_whole(folder / samples, _lines(record, cell, of_run, scores[run]), remedy=remedy)
         record |= _companion(folder, samples)
         written[run] = path = folder / place.with_name(f"{name}.json")
         write_whole(path, json.dumps(record, indent=1, allow_nan=False) + "\n", remedy=remedy)
@@ -193,7 +193,9 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
     if math.isfinite(mean.low) and math.isfinite(mean.high):
         ends = {"lower": mean.low, "upper": mean.high, "confidence_level": 0.95}
         uncertainty["confidence_interval"] = {**ends, "method": "over clusters of cases"}
-    given = {key: settings[key] for key in ("temperature", "top_p", "top_k") if _is_number(settings.get(key))}
+    arguments = {
+        key: settings[key] for key in ("temperature", "top_p", "top_k") if _is_number(settings.get(key))
+    }
     options = {**loads(row["options"]), **settings, "seed": row["seed"], "window": row["window"]}
     return {
         "evaluation_result_id": f"{row['run']}.{metric}",
@@ -206,7 +208,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
             | _texts(cases_available=cell.n_available, task_version=cell.version, truncated=cell.truncated),
             "uncertainty": uncertainty,
         },
-        "generation_config": {"generation_args": given, "additional_details": _texts(**options)},
+        "generation_config": {"generation_args": arguments, "additional_details": _texts(**options)},
     }
 
 
@@ -364,12 +366,12 @@ def entry(cell: Cell, dataset: str, source: str = "") -> dict[str, Any]:
     settings = settings_text(publishable(held_settings(cell.settings)))
     notes += [settings] if settings else []
     notes += [f"task version {cell.version}", f"run with {' and '.join(cell.hosts)} and long_context_tasks"]
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "dataset": {"id": dataset, "task_id": cell.task},
         "value": round(scale * cell.mean.value, 4),
     }
     if day := re.match(r"(\d{4})-?(\d\d)-?(\d\d)", cell.made):
-        found["date"] = "-".join(day.groups())
+        result["date"] = "-".join(day.groups())
     if source:
-        found["source"] = {"url": source, "name": "Leaderboard"}
-    return {**found, "notes": printable("; ".join(notes))}
+        result["source"] = {"url": source, "name": "Leaderboard"}
+    return {**result, "notes": printable("; ".join(notes))}

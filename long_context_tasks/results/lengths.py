@@ -123,11 +123,8 @@ def _precedence(cell: Cell) -> tuple[int, bool, int]:
 
 
 def settings_without_length(settings: str) -> str:
-    parsed = held_settings(settings)
-    if settings and not parsed and settings.strip() != "{}":
-        return settings  # not a JSON object
-    parsed.pop(_LENGTH, None)
-    return json.dumps(parsed, sort_keys=True, ensure_ascii=False)
+    others = {name: value for name, value in held_settings(settings).items() if name != _LENGTH}
+    return json.dumps(others, sort_keys=True, ensure_ascii=False)
 
 
 def length_words(found: EffectiveLength) -> str:

@@ -179,14 +179,14 @@ def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]
         [response] = case.responses
         values, counts = case.log_likelihoods, case.num_candidate_tokens
         try:
-            found = task.score_candidates(task.by_id[case.id], values, counts, response.status)
+            case_scores = task.score_candidates(task.by_id[case.id], values, counts, response.status)
         except ValueError as error:
             raise InputError(
                 f"{run}: {error}; they were made with other data, give the folder of those data (--data-dir)"
             ) from error
-        scores.append((case, found))
+        scores.append((case, case_scores))
     repeats = in_repeats((case, list(case.responses)) for case in cases)
-    flat = [found for repeat in in_repeats(scores) for found in repeat.values()]
+    flat = [case_scores for repeat in in_repeats(scores) for case_scores in repeat.values()]
     return NewScores(run, task, repeats, [{} for _ in repeats], flat, None)
 
 

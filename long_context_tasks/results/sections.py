@@ -52,12 +52,12 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
         raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")
     if not runs:
         raise InputError(f"--section {benchmark}: no runs of {benchmark} among the results")
-    own = catalogue.benchmark(benchmark)
-    if wanted.bins is not None and not own.splits_context:
+    plugin = catalogue.benchmark(benchmark)
+    if wanted.bins is not None and not plugin.splits_context:
         raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
-    found = list(own.sections(runs, wanted.bins))
-    found[0] = replace(found[0], problems=(*problems, *found[0].problems))
-    return found
+    sections = list(plugin.sections(runs, wanted.bins))
+    sections[0] = replace(sections[0], problems=(*problems, *sections[0].problems))
+    return sections
 
 
 def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> list[Section]:
@@ -136,7 +136,7 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
                 raise InputError(
                     f"{evaluation.rows}: lacks case {stored.id}; make it again with `lct judge run`"
                 )
-            own = stored.turn_labels[scores.turn] if scores.turn < len(stored.turn_labels) else {}
+            turn_labels = stored.turn_labels[scores.turn] if scores.turn < len(stored.turn_labels) else {}
             cluster = scores.cluster if scores.cluster is not None else stored.cluster
             yield ScoredTurn(
                 case=stored.id,
@@ -145,6 +145,6 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
                 cluster=stored.id if cluster is None else cluster,
                 value=scores.scores.get(metric),
                 response=stored.responses[scores.turn],
-                labels={**stored.labels, **own},
+                labels={**stored.labels, **turn_labels},
                 verdicts=scores.verdicts,
             )

@@ -64,11 +64,11 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     if not isinstance(arguments, Mapping):
         parts = (part.partition("=") for part in str(arguments or "").split(","))
         arguments = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
-    found: dict[str, Any] = without_places({**options, **normal_arguments(arguments)})
+    settings: dict[str, Any] = without_places({**options, **normal_arguments(arguments)})
     if _CASES in options:
         # Relative paths are still whole: without_places leaves them alone.
-        found[_CASES] = last_name(options[_CASES])
-    return dict(sorted(found.items()))
+        settings[_CASES] = last_name(options[_CASES])
+    return dict(sorted(settings.items()))
 
 
 def normal_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,8 +106,8 @@ def _value(text: str) -> Any:
 def seed_of(run: StoredRun) -> str:
     """Return the seed that distinguishes a run from its repeats; empty if the host recorded none."""
     arguments = run.provenance.get("gen_kwargs")
-    given = dict(arguments) if isinstance(arguments, Mapping) else {}
-    candidates = (given.get("seed"), run.provenance.get("random_seed"), run.options.get("lct_seed"))
+    known = dict(arguments) if isinstance(arguments, Mapping) else {}
+    candidates = (known.get("seed"), run.provenance.get("random_seed"), run.options.get("lct_seed"))
     return next((str(value) for value in candidates if value is not None), "")
 
 
@@ -185,11 +185,11 @@ def _separate_older(
         by_cases: dict[frozenset[str], str] = {}
         for row in rows:
             cases = ids[row["run"]]
-            own = newest if cases <= newest else _containing(cases, whole)
+            containing = newest if cases <= newest else _containing(cases, whole)
             count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
-            by_cases.setdefault(own, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
-            if own != newest:
-                settings = {**loads(row["settings"]), "cases": _digits(own)}
+            by_cases.setdefault(containing, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
+            if containing != newest:
+                settings = {**loads(row["settings"]), "cases": _digits(containing)}
                 renamed[row["run"]] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
         notes.append(
             f"{rows[0]['task']}, {rows[0]['model']}: runs with different cases are not counted as repeats: {', '.join(by_cases.values())}; "
@@ -199,8 +199,8 @@ def _separate_older(
 
 
 def _case_ids(runs: pl.DataFrame, scores: pl.DataFrame) -> dict[str, frozenset[str]]:
-    own = scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
-    rows = own.group_by("run").agg(pl.col("case").unique()).iter_rows()
+    of_runs = scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
+    rows = of_runs.group_by("run").agg(pl.col("case").unique()).iter_rows()
     return {str(run): frozenset(map(str, cases)) for run, cases in rows}
 
 
@@ -215,12 +215,12 @@ def _with_settings(runs: pl.DataFrame, renamed: Mapping[str, str]) -> pl.DataFra
 
 def _maximal(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Return the sets that are not subsets of another."""
-    found: list[frozenset[str]] = []
-    for one in sorted(set(sets), key=lambda each: (-len(each), sorted(each))):
-        if not any(one <= other for other in found):
-            found.append(one)
-    return found
+    maximal: list[frozenset[str]] = []
+    for cases in sorted(set(sets), key=lambda item: (-len(item), sorted(item))):
+        if not any(cases <= other for other in maximal):
+            maximal.append(cases)
+    return maximal
 
 
 def _containing(cases: frozenset[str], sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    return next(one for one in sets if cases <= one)
+    return next(larger for larger in sets if cases <= larger)

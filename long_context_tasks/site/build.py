@@ -4,7 +4,6 @@ import importlib.resources
 import importlib.util
 import json
 import math
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from long_context_tasks.results.tables import leaderboard, table_json
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
-from long_context_tasks.schema.files import loads, write_whole
+from long_context_tasks.schema.files import loads, whole_folder, write_whole
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import ChunkStore, PageNames, facts_of, write_cases
 from long_context_tasks.site.contents import SiteOptions
@@ -36,7 +35,16 @@ from long_context_tasks.site.pages import (
     submit_columns,
     task_context,
 )
-from long_context_tasks.site.tables import grouped, label_breakdowns, leading_cells, length_table
+from long_context_tasks.site.tables import (
+    bar_ends,
+    cases_text,
+    grouped,
+    interval_text,
+    label_breakdowns,
+    leading_cells,
+    length_table,
+    score_text,
+)
 
 MARKER = "lct-site.json"
 """File that marks a folder as a site and lists its files."""
@@ -112,9 +120,9 @@ class _Writer:
         self.names = replace(self.names, case_lists=lists)
         self.environment = templates()
         styles = " ".join(dict.fromkeys(_STYLE.findall(self.plotly.read_text(encoding="utf-8"))))
-        self.environment.globals.update(
-            words=words, length_words=length_words, styles=styles, options=self.options, names=self.names
-        )
+        formats = (score_text, interval_text, bar_ends, cases_text, length_words)
+        self.environment.globals.update({function.__name__: function for function in formats})
+        self.environment.globals.update(words=words, styles=styles, options=self.options, names=self.names)
         self.write_first_pages()
         self.write_model_pages()
         self.write_task_pages()
@@ -221,56 +229,29 @@ def _plotly() -> Path:
 
 @contextmanager
 def _replaced(place: Path) -> Iterator[Path]:
-    """Give a folder to write into, and move it to its place if the block succeeds; an earlier site stays if it fails."""
+    """Give a folder to write into, and put it in its place if the block succeeds; an earlier site stays if it fails."""
     empty = place.is_dir() and not any(place.iterdir())
     if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(
             f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
         )
-    # Next to the place, because a folder can be renamed only within a file system.
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        with _writing(place):
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
+    with whole_folder(place) as part:
         yield part
-        with _writing(place):
-            _move(part, place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        files = [*sorted(path.name for path in part.iterdir()), MARKER]
+        marker = {"made_by": "lct report", "files": files}
+        (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
+        for path in _others_in(place):
+            if path.name not in files:
+                copy = shutil.copytree if path.is_dir() else shutil.copy2
+                copy(path, part / path.name)
 
 
-@contextmanager
-def _writing(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{place}: cannot be written ({error.strerror or error}); choose another place"
-        ) from error
-
-
-def _move(part: Path, place: Path) -> None:
-    """Move a folder to its place, and keep the files there that do not belong to the earlier site."""
-    own = sorted(path.name for path in part.iterdir())
-    marker = {"made_by": "lct report", "files": [*own, MARKER]}
-    (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
+def _others_in(place: Path) -> list[Path]:
+    """Return the files and folders that do not belong to the earlier site, such as tables that the command wrote next to it."""
     if not place.exists():
-        part.replace(place)
-        return
+        return []
     try:
-        before = set(loads((place / MARKER).read_bytes())["files"])
+        files = set(loads((place / MARKER).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
-        before = {MARKER}
-    # The earlier site is moved away first: a folder that is not empty cannot be replaced.
-    old = part.with_suffix(".old")
-    place.replace(old)
-    try:
-        part.replace(place)
-    except OSError:
-        old.replace(place)
-        raise
-    for path in list(old.iterdir()):
-        if path.name not in before and not (place / path.name).exists():
-            path.replace(place / path.name)
-    shutil.rmtree(old, ignore_errors=True)
+        files = {MARKER}
+    return [path for path in place.iterdir() if path.name not in files]

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +11,6 @@ import polars as pl
 from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
-from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
@@ -206,7 +204,6 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
         text = {name: "" if value is None else str(value) for name, value in row.items()}
-        settings = _known_settings(row["options"], row["judge_settings"], row["provenance"])
         facts = {
             "Host": f"{text['host']} {text['host_version']}".strip(),
             "Package": text["package"],
@@ -214,27 +211,19 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
             "Window": text["window"],
             "Judge": text["judge"],
         }
-        key = tuple((name, value) for name, value in facts.items() if value), settings
+        key = tuple((name, value) for name, value in facts.items() if value), _known_settings(row)
         number = configs.setdefault(key, len(configs) + 1)
         shown.append(text | {"source": shown_source(text["source"]), "config": number})
     return {"runs": shown, "configs": configs}
 
 
-@lru_cache(maxsize=1_000)
-def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> str:
+def _known_settings(row: Mapping[str, Any]) -> str:
     """Return all settings of a run as indented JSON, without secrets."""
+    columns = {"options": "options", "judge": "judge_settings", "provenance": "provenance"}
+    values = {name: held_settings(row[column]) for name, column in columns.items()}
     # Judges' settings and provenance may hold addresses with keys.
-    texts = {"options": options, "judge": judge, "provenance": provenance}
-    values = {name: _public_json(text) for name, text in texts.items() if text}
-    kept = {name: value for name, value in values.items() if value}
-    return json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True)
-
-
-def _public_json(text: str) -> Any:
-    try:
-        return without_secrets(loads(text))
-    except ValueError as error:
-        return f"(not JSON: {error})"
+    known = without_secrets({name: value for name, value in values.items() if value})
+    return json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def task_context(

@@ -28,6 +28,36 @@ _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
 
 
+def score_text(value: float, *, points: bool) -> str:
+    shown = value if points else 100 * value
+    if not math.isfinite(shown):
+        return "–"
+    return f"{shown:.2f}" if points else f"{shown:.1f}"
+
+
+def interval_text(mean: Mean, *, points: bool) -> str:
+    if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
+        return ""
+    return f"{score_text(mean.low, points=points)}–{score_text(mean.high, points=points)}"
+
+
+def bar_ends(mean: Mean, top: float) -> str:
+    """Return low, mean and high in per mille of a scale from 0 to ``top`` for the script that draws bars; empty without a mean."""
+    if not math.isfinite(mean.value):
+        return ""
+    known = math.isfinite(mean.low) and math.isfinite(mean.high)
+    ends = (mean.low, mean.value, mean.high) if known else (mean.value,) * 3
+    return " ".join(str(round(1000 * min(max(end / top, 0.0), 1.0))) for end in ends)
+
+
+def sort_value(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else ""
+
+
+def cases_text(mean: Mean) -> str:
+    return f"{mean.n:,}" if mean.n == mean.total else f"{mean.n:,} of {mean.total:,}"
+
+
 @dataclass(frozen=True)
 class Leaf:
     """A column of the leaderboard, whose cells are comparable."""
@@ -123,11 +153,11 @@ def rows_of(
                 "anchor": "" if settings else f"{about}-{anchor}",
                 "ranked": cell.ranked,
                 "settings": "" if settings == shared else words.settings_label(settings),
-                "sort": words.sorted_by(mean.value),
-                "value": words.score(mean.value, points=cell.points),
-                "interval": words.interval(mean, points=cell.points),
-                "bar": words.bar(mean, tops[leaf_of(cell)]),
-                "cases": words.cases(mean),
+                "sort": sort_value(mean.value),
+                "value": score_text(mean.value, points=cell.points),
+                "interval": interval_text(mean, points=cell.points),
+                "bar": bar_ends(mean, tops[leaf_of(cell)]),
+                "cases": cases_text(mean),
                 "notes": "; ".join(notes_of(cell)),
                 "others": _other_metrics(cell, options),
                 "judge": cell.judge or "",
@@ -145,9 +175,9 @@ def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str
     for metric, mean in cell.official.items():
         if metric != cell.metric:
             points = metric in cell.points_metrics
-            ends = words.interval(mean, points=points)
+            ends = interval_text(mean, points=points)
             found.append(
-                (metric, words.score(mean.value, points=points), ends, options.metrics.get(metric, ""))
+                (metric, score_text(mean.value, points=points), ends, options.metrics.get(metric, ""))
             )
     return found
 
@@ -158,8 +188,9 @@ def notes_of(cell: Cell) -> list[str]:
         notes.append(f"not ranked: {cell.why_unranked}" if cell.why_unranked else "not ranked")
     elif cell.mean.n < cell.mean.total:
         notes.append(f"{100 * cell.mean.coverage:.1f} % scored")
-    notes += [f"{count:,} {reason}" for reason, count in words.reasons(cell.mean.reasons)]
-    if math.isfinite(cell.mean.value) and not words.interval(cell.mean, points=cell.points):
+    counts = sorted(cell.mean.reasons.items(), key=lambda item: (-item[1], item[0]))
+    notes += [f"{count:,} {words.reason_words(reason)}" for reason, count in counts]
+    if math.isfinite(cell.mean.value) and not interval_text(cell.mean, points=cell.points):
         why = "1 case; " if cell.mean.n == 1 else ""
         spread = " with different scores" if cell.points else ""
         notes.append(f"no interval: {why}it needs 2 clusters{spread}")
@@ -170,7 +201,7 @@ def notes_of(cell: Cell) -> list[str]:
     if cell.n_runs > n_hosts:
         known = cell.run_sd is not None and math.isfinite(cell.run_sd)
         between = "between them" if n_hosts == 1 else "within a host"
-        spread = f", SD {between} {words.score(cell.run_sd or 0.0, points=cell.points)}" if known else ""
+        spread = f", SD {between} {score_text(cell.run_sd or 0.0, points=cell.points)}" if known else ""
         notes.append(f"{cell.n_runs} runs{spread}")
     if n_hosts > 1:
         notes.append(f"{n_hosts} hosts")
@@ -193,9 +224,9 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
         "paper": paper,
         "judge": "",
         "cases": "" if paper.n is None else f"{paper.n:,}",
-        "value": ("† " if other else "") + words.score(paper.score, points=paper.points),
-        "bar": words.bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
-        "sort": words.sorted_by(paper.score) if alike else "",
+        "value": ("† " if other else "") + score_text(paper.score, points=paper.points),
+        "bar": bar_ends(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
+        "sort": sort_value(paper.score) if alike else "",
         "notes": "; ".join(notes),
     }
 
@@ -259,16 +290,10 @@ def _breakdowns(
 
 def _parsed_labels(text: str) -> dict[str, str]:
     """Return the labels that are words, whole numbers, true or false."""
-    try:
-        held = loads(text)
-    except ValueError:
-        return {}
-    if not isinstance(held, dict):
-        return {}
     spelled = {True: "yes", False: "no"}
     return {
-        str(name): spelled[value] if isinstance(value, bool) else str(value)
-        for name, value in held.items()
+        name: spelled[value] if isinstance(value, bool) else str(value)
+        for name, value in loads(text).items()
         if isinstance(value, str | int)
     }
 
@@ -314,7 +339,7 @@ def quality_table(
     rows = []
     for cell, name in zip(cells, _distinct_names(cells, about), strict=True):
         texts = [
-            words.cases(cell.mean),
+            cases_text(cell.mean),
             f"{100 * cell.mean.coverage:.1f} %" if cell.mean.total else "–",
             "unknown" if cell.truncated is None else f"{cell.truncated:,}",
             *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),

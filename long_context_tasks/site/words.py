@@ -1,53 +1,18 @@
-"""Numbers and names in the form that pages show, and names of files."""
+"""Names, settings and times in the form that pages show, and names of files."""
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from long_context_tasks.results.cells import held_settings
 from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
 from long_context_tasks.results.tidy import moment
-from long_context_tasks.schema.files import loads
 from long_context_tasks.stats.effective_length import EffectiveLength
-from long_context_tasks.stats.means import Mean
 
-_REASONS = {
-    "does_not_fit": "did not fit the window",
-    "answer_cut": "answer cut off",
-}
+_REASONS = {"does_not_fit": "did not fit the window", "answer_cut": "answer cut off"}
 _SETTINGS = {"lct_cases": "built cases", "cases": "built cases"}
-
-
-def score(value: float, *, points: bool) -> str:
-    shown = value if points else 100 * value
-    if not math.isfinite(shown):
-        return "–"
-    return f"{shown:.2f}" if points else f"{shown:.1f}"
-
-
-def interval(mean: Mean, *, points: bool) -> str:
-    if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
-        return ""
-    return f"{score(mean.low, points=points)}–{score(mean.high, points=points)}"
-
-
-def bar(mean: Mean, top: float) -> str:
-    """Return low, mean and high in per mille of a scale from 0 to ``top`` for the script that draws bars; empty without a mean."""
-    if not math.isfinite(mean.value):
-        return ""
-    known = math.isfinite(mean.low) and math.isfinite(mean.high)
-    ends = (mean.low, mean.value, mean.high) if known else (mean.value,) * 3
-    return " ".join(str(round(1000 * min(max(end / top, 0.0), 1.0))) for end in ends)
-
-
-def sorted_by(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else ""
-
-
-def cases(mean: Mean) -> str:
-    return f"{mean.n:,}" if mean.n == mean.total else f"{mean.n:,} of {mean.total:,}"
 
 
 def tokens(length: int | None) -> str:
@@ -81,14 +46,8 @@ def settings(text: str) -> str:
     >>> settings('{"lct_answer_budget": 96, "lct_cases": "mine"}'), settings('{"lct_n": 6, "lct_cases": "cases"}'), settings("{}")
     ('answer budget 96, built cases mine', 'first 6 cases, built cases', '')
     """
-    try:
-        held = loads(text or "{}")
-    except ValueError:
-        return text
-    if not isinstance(held, dict):
-        return text
     parts = []
-    for name, value in held.items():
+    for name, value in held_settings(text).items():
         if name == "lct_n" and type(value) is int:
             # "n 6" could be taken for the number of cases behind a score.
             parts.append(f"first {value} case{'' if value == 1 else 's'}")
@@ -146,16 +105,11 @@ def length_name(length: FamilyLength) -> str:
 def outcomes(found: EffectiveLength) -> str:
     """Return the lengths by their outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, and those without scores."""
     groups: dict[str, list[str]] = {}
-    for one in found.lengths:
-        name = f"{one.outcome} at" if one.n else "no scores at"
-        few = f" ({one.n} of {one.total} cases)" if 0 < one.n < one.total else ""
-        groups.setdefault(name, []).append(tokens(one.length) + few)
+    for each in found.lengths:
+        name = f"{each.outcome} at" if each.n else "no scores at"
+        few = f" ({each.n} of {each.total} cases)" if 0 < each.n < each.total else ""
+        groups.setdefault(name, []).append(tokens(each.length) + few)
     return "; ".join(f"{outcome} {', '.join(lengths)}" for outcome, lengths in groups.items())
-
-
-def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(reason_words(reason), count) for reason, count in ordered]
 
 
 def reason_words(reason: str) -> str:

@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,6 @@ from collected_runs import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.hosts.lm_eval.results import _without_prompt
 from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.schema.response import REASONS
 
@@ -159,33 +157,6 @@ def test_a_run_evaluated_twice_is_told(tmp_path: Path) -> None:
         assert collection.scores["value"].null_count() == 0
         [problem] = collection.problems
         assert str(tmp_path / "a") in problem and "with other scores" in problem
-
-
-@given(
-    st.recursive(
-        st.none() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    )
-)
-def test_a_line_without_its_prompt_says_the_rest(value: Any) -> None:
-    """Whatever the prompt, the response and the document hold."""
-    sample = {
-        "doc": {"case": json.dumps(value)},
-        "arguments": {"gen_args_0": {"arg_0": json.dumps(value), "arg_1": value}},
-        "resps": [[json.dumps(value)]],
-        "metrics": ["a"],
-        "target_hash": "0",
-        "a": float("nan"),
-        "a_low": [float("nan"), "c", 0.0],
-    }
-    for ascii_only in (True, False):
-        line = json.dumps(sample, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        short = json.loads(_without_prompt(line).decode("utf-8", "surrogatepass"))
-        assert "arguments" not in short
-        assert short == {
-            **{key: sample[key] for key in ("doc", "resps", "metrics", "target_hash")},
-            "a": None,
-            "a_low": [None, "c", 0.0],
-        }
 
 
 def test_later_judges_stand_beside_one_another(tmp_path: Path) -> None:

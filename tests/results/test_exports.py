@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,7 +117,10 @@ def test_inputs_come_where_the_card_allows_them(tmp_path: Path, monkeypatch: pyt
     # Cases from a seed have no owner; those of people's texts have.
     with card_without("ada_leval", "prompts"), card_without("ada_leval", "gold"):
         assert rows("seed", "--inputs")[0]["input"] == first["input"]
-        monkeypatch.setattr(catalogue.TaskSpec, "source", "built")
+        # Only the rule for pages and exports takes the task for one of people's texts.
+        built = SimpleNamespace(benchmark="ada_leval", source="built")
+        rule = SimpleNamespace(parse_task=lambda _: built, card=catalogue.card)
+        monkeypatch.setattr("long_context_tasks.results.case_pages.catalogue", rule)
         kept = rows("kept", "--inputs")[0]
     assert (
         kept["input"] == {"raw": "", "reference": []} and kept["metadata"]["left_out"] == "input, reference"

@@ -22,8 +22,7 @@ from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
-from long_context_tasks.results.cells import Cell, held_settings
-from long_context_tasks.results.lengths import settings_without_length
+from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.tables import terminal_rows, write_tables
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.report import HeatMap
@@ -36,7 +35,6 @@ NAMES = (
     "x" * 5000, "CON", "con.", "__proto__", "constructor", "{{ 7*7 }}", "${1}", "javascript:alert(1)", "\x1b[31mred",
 )  # fmt: skip
 NOTHING = Mean(math.nan, math.nan, math.nan, 0, 0, {})
-DEEP = ("[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900)
 
 
 def checked(
@@ -141,9 +139,7 @@ def test_a_response_of_five_megabytes(tmp_path: Path) -> None:
     assert pack.read_text().count("\\u003c") == 2_500_000
 
 
-@pytest.mark.parametrize(
-    "text", [*DEEP, "{", '"x"', "NaN", '{"lct_n": "many"}', "[1]", "null", '{"x": 1e999}']
-)
+@pytest.mark.parametrize("text", ['{"lct_n": "many"}', '{"x": 1e999}', '{"a": {"b": "</script>"}}'])
 def test_json_of_somebody_else(tmp_path: Path, text: str) -> None:
     cell = made_up_cell("m", "ethic_recall_law", rate(0.5, 2), ("r",), settings=text)
     turn = ShownTurn(None, None, "", {"accuracy": 1.0})
@@ -156,15 +152,7 @@ def test_json_of_somebody_else(tmp_path: Path, text: str) -> None:
         runs=collection.runs.with_columns(pl.lit(text).alias(name) for name in columns),
         scores=collection.scores.with_columns(labels),
     )
-    pages = checked(tmp_path, [cell], cases, collection=collection)
-    assert ("nested deeper" in pages["model/m.html"]) == (text in DEEP)
-
-
-def test_settings_that_are_no_object() -> None:
-    assert held_settings('{"a": NaN, "b": 1}') == {"a": None, "b": 1}
-    assert held_settings("[" * 100_000) == held_settings("{") == held_settings("3") == {}
-    assert settings_without_length("[1]") == "[1]" and settings_without_length("{") == "{"
-    assert settings_without_length("{}") == settings_without_length("") == "{}"
+    checked(tmp_path, [cell], cases, collection=collection)
 
 
 def test_a_name_cannot_take_another_s_page() -> None:

@@ -118,13 +118,13 @@ def _write(
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of ``RUNS`` as it may be published: without ``source``, local paths and keys."""
-    kept = {name: publishable(value) for name, value in row.items() if name not in ("source", *JSON)}
+    public = {name: publishable(value) for name, value in row.items() if name not in ("source", *JSON)}
     for name in JSON:
         value = {key: each for key, each in loads(row[name] or "{}").items() if key not in _PLACES}
-        kept[name] = json.dumps(publishable(value), sort_keys=True, ensure_ascii=False)
+        public[name] = json.dumps(publishable(value), sort_keys=True, ensure_ascii=False)
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in kept.items()
+        for name, value in public.items()
     }
 
 
@@ -137,7 +137,7 @@ def _finite(by_seed: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, f
 
 def _case_rows(case: StoredCase) -> Iterator[dict[str, Any]]:
     for turn, response in enumerate(case.responses):
-        own = case.turn_labels[turn] if turn < len(case.turn_labels) else {}
+        labels = case.turn_labels[turn] if turn < len(case.turn_labels) else {}
         yield {
             "case": writable(case.id),
             "repeat": case.repeat,
@@ -148,5 +148,5 @@ def _case_rows(case: StoredCase) -> Iterator[dict[str, Any]]:
             "labels": None
             if turn or not case.labels
             else json.dumps(json_value(case.labels), sort_keys=True),
-            "turn_labels": json.dumps(json_value(own), sort_keys=True) if own else None,
+            "turn_labels": json.dumps(json_value(labels), sort_keys=True) if labels else None,
         }

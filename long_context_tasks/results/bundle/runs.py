@@ -102,14 +102,14 @@ def _labels(text: str | None) -> dict[str, Any]:
 def find_runs_and_bundles(path: Path) -> FoundRuns:
     """Find the runs of all hosts and in bundles; a run in a bundle appears once for each judge."""
     bundles = bundles_below(path)
-    found = FoundRuns((), ()) if path in bundles else find_runs(path)
-    runs, problems = list(found.runs), list(found.problems)
+    stored = FoundRuns((), ()) if path in bundles else find_runs(path)
+    runs, problems = list(stored.runs), list(stored.problems)
     for bundle in bundles:
         try:
             runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle)]
         except InputError as error:
             problems.append(Problem(bundle, str(error)))
-    return FoundRuns(tuple(runs), tuple(problems), found.begun)
+    return FoundRuns(tuple(runs), tuple(problems), stored.begun)
 
 
 def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -181,11 +181,11 @@ def find_cells(
 
 
 def _cell(task: WantedTask, model: str, runs: Sequence[StoredRun]) -> CellState:
-    own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
-    other_options = [", ".join(differences(run, task)) for run in own]
-    cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
+    of_cell = [run for run in runs if run.task == task.task and same_model(run.model, model)]
+    other_options = [", ".join(differences(run, task)) for run in of_cell]
+    cells = [_state(run, task) for run, other in zip(of_cell, other_options, strict=True) if not other]
     if not cells:
-        other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""
+        other = f"; {len(of_cell)} runs of it are with other options ({other_options[-1]})" if of_cell else ""
         return CellState(task.task, model, ABSENT, f"no finished run{other}")
     # The best state, and of several runs with it the newest.
     newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)

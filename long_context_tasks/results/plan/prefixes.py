@@ -83,32 +83,36 @@ class Prompts:
         """Return, for each task, how much its prompts share with earlier prompts of any task."""
         prompts: Iterable[tuple[str, int, array[int], bool]] = self._all
         if cache.order == "longest":
-            prompts = sorted(self._all, key=lambda one: -one[1])
+            prompts = sorted(self._all, key=lambda prompt: -prompt[1])
         seen: set[int] = set()
-        held: OrderedDict[int, None] = OrderedDict()
+        cache_blocks: OrderedDict[int, None] = OrderedDict()
         room = None if cache.size is None else cache.size // BLOCK
-        found: dict[str, Shared] = {}
+        by_task: dict[str, Shared] = {}
         for task, length, keys, cacheable in prompts:
             new = len(keys) - _leading(keys, seen)
             seen.update(keys)
             # The last token is never cached: the model must compute it to predict the first token of the answer.
-            hit = min(BLOCK * _leading(keys, held), length - 1) // cache.step * cache.step if cacheable else 0
+            hit = (
+                min(BLOCK * _leading(keys, cache_blocks), length - 1) // cache.step * cache.step
+                if cacheable
+                else 0
+            )
             hit = hit if hit >= cache.least else 0
             if cacheable:
-                _use(held, keys, room)
-            here = Shared(length, length - BLOCK * (len(keys) - new), max(hit, 0))
-            found[task] = found.get(task, Shared()) + here
-        return found
+                _use(cache_blocks, keys, room)
+            of_prompt = Shared(length, length - BLOCK * (len(keys) - new), max(hit, 0))
+            by_task[task] = by_task.get(task, Shared()) + of_prompt
+        return by_task
 
 
-def _leading(keys: "array[int]", held: "set[int] | OrderedDict[int, None]") -> int:
-    return next((place for place, key in enumerate(keys) if key not in held), len(keys))
+def _leading(keys: "array[int]", known: "set[int] | OrderedDict[int, None]") -> int:
+    return next((place for place, key in enumerate(keys) if key not in known), len(keys))
 
 
-def _use(held: "OrderedDict[int, None]", keys: "array[int]", room: int | None) -> None:
+def _use(cache_blocks: "OrderedDict[int, None]", keys: "array[int]", room: int | None) -> None:
     """Put blocks into the cache; the first block is dropped last, because the later ones are useless without it."""
     for key in reversed(keys):
-        held[key] = None
-        held.move_to_end(key)
-    while room is not None and len(held) > room:
-        held.popitem(last=False)
+        cache_blocks[key] = None
+        cache_blocks.move_to_end(key)
+    while room is not None and len(cache_blocks) > room:
+        cache_blocks.popitem(last=False)
