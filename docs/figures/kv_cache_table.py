@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
-from long_context_tasks.hosts.lm_eval.paths import register_models
+from long_context_tasks.hosts.lm_eval.patches import register_models
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "gate" / "easy"))  # the task facts_likes

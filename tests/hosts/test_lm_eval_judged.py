@@ -14,7 +14,7 @@ from needs import needs
 from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.benchmarks.catalogue import load_task
-from long_context_tasks.hosts.lm_eval.paths import extend_table
+from long_context_tasks.hosts.lm_eval.patches import apply_patches
 from long_context_tasks.hosts.window import PER_MESSAGE
 from long_context_tasks.schema import InputError
 
@@ -28,7 +28,7 @@ def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
 def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest.LogCaptureFixture) -> None:
     import lm_eval.utils
 
-    extend_table(lm_eval.utils)  # the start-up hook does it where the package is installed
+    apply_patches()  # the start-up hook does it where the package is installed
     with stub_server(lambda messages: "On Monday.") as server:
         result = run("elitr_bench_qa", server.url)
     metrics = metrics_of(result, QA)

@@ -19,7 +19,7 @@ from written_book import sorting_cases
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
-from long_context_tasks.hosts.lm_eval.paths import extend_table
+from long_context_tasks.hosts.lm_eval.patches import apply_patches
 from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.hosts.stored import StoredRun
@@ -108,7 +108,7 @@ def test_the_table_has_the_main_numbers_and_every_reader_takes_the_log(
 ) -> None:
     import lm_eval.utils
 
-    extend_table(lm_eval.utils)  # the start-up hook does it where the package is installed
+    apply_patches()  # the start-up hook does it where the package is installed
     replies = itertools.cycle(["A2", "no idea"])
     with stub_server(lambda messages: next(replies)) as server:
         folder = run_lm_eval(tmp_path / "out", [TASK], served_by(server.url))

@@ -125,10 +125,10 @@ def test_another_tasks_prompts_are_not_touched(published: Path) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.models.openai_completions import LocalChatCompletion
 
-    from long_context_tasks.hosts.lm_eval.paths import keep_answers_of_servers
+    from long_context_tasks.hosts.lm_eval.patches import apply_patches
     from long_context_tasks.hosts.lm_eval.task import CaseInstance
 
-    keep_answers_of_servers()
+    apply_patches()
 
     def request(kind: type[Instance], text: str) -> Instance:
         prompt = model.apply_chat_template([{"role": "user", "content": text}])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.lm_eval import paths as hook_paths
+from long_context_tasks.hosts.lm_eval import patches as hook_patches
 
-STARTUP = Path(hook_paths.__file__).resolve().with_name("startup")
+STARTUP = Path(hook_patches.__file__).resolve().with_name("startup")
 
 # lm-eval 0.4.13 as far as the hook sees it.
 MANAGER = """
@@ -24,6 +24,12 @@ class TaskManager:
             paths += include_path if isinstance(include_path, (list, tuple)) else [include_path]
         self.paths = [str(path) for path in paths]
         self.all_tasks = sorted(f.stem for p in paths for f in Path(p).rglob("*.yaml"))
+
+    task_index = {}
+    def match_tasks(self, task_list):
+        return task_list
+    def _load_spec(self, spec):
+        return spec
 """
 
 
@@ -43,7 +49,7 @@ def make_package(folder: Path) -> Path:
     host.mkdir(parents=True)
     for folder_of_code in (package, host.parent, host):
         (folder_of_code / "__init__.py").write_text("")
-    (host / "paths.py").write_bytes(Path(hook_paths.__file__).read_bytes())
+    (host / "patches.py").write_bytes(Path(hook_patches.__file__).read_bytes())
     ours = folder / "cache" / "some_key"
     ours.mkdir(parents=True)
     (ours / "our_task.yaml").write_text("task: our_task\n")
@@ -161,8 +167,8 @@ def test_the_real_host(tmp_path: Path) -> None:
     import site
     site.main()
     from lm_eval.tasks import manager
-    from long_context_tasks.hosts.lm_eval import paths
-    assert paths.__file__.startswith({str(tmp_path)!r})
+    from long_context_tasks.hosts.lm_eval import patches
+    assert patches.__file__.startswith({str(tmp_path)!r})
     original = manager.TaskIndex._iter_yaml_files
     manager.TaskIndex._iter_yaml_files = lambda root: [] if "site-packages" in str(root) else original(root)
     print("our_task" in manager.TaskManager().all_tasks)

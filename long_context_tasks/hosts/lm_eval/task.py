@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import datasets
@@ -25,7 +24,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import load_task
-from long_context_tasks.hosts.lm_eval.paths import keep_answers_of_servers
+from long_context_tasks.hosts.lm_eval.patches import apply_patches, is_command
 from long_context_tasks.hosts.lm_eval.results import sample_record
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template, takes_run_seed
 from long_context_tasks.hosts.messages import (
@@ -90,7 +89,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     """
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
-        if _is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
+        if is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
             end_in_one_line()
         # lm-eval passes the key of our class on, and its own constructor refuses it.
         config = {key: value for key, value in (config or {}).items() if key != "class"}
@@ -201,7 +200,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._describe_model(template)
         if self.judge is not None and BYPASS not in self._metric_fn_list:
             self.judge.check(self.loaded)
-        keep_answers_of_servers()
+        apply_patches()  # again, as the model may have loaded other modules of lm-eval
         if kwargs.get("cache_requests"):
             # lm-eval finds a stored prompt by the task's name; another length or window would get the old ones.
             logger.warning("%s: --cache_requests is left out, it ignores our options", self.loaded.name)
@@ -524,18 +523,13 @@ def filler(chat_template: Callable[..., Any] | None) -> Any:
     return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
 
 
-def _is_command(words: Sequence[str]) -> bool:
-    path = Path(words[0]) if words else Path()
-    return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
-
-
 def typed_command(words: Sequence[str]) -> list[str]:
     """Return the command that started lm-eval, without secrets; empty in another program, which cannot be repeated by it.
 
     >>> typed_command(["/bin/lm_eval", "--model_args", "pretrained=a,api_key=sk-0123456789"])
     ['lm_eval', '--model_args', 'pretrained=a,api_key=(not shown)']
     """
-    if not _is_command(words):
+    if not is_command(words):
         return []
     return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
-from long_context_tasks.hosts.lm_eval.paths import is_api_model
+from long_context_tasks.hosts.lm_eval.patches import is_api_model
 from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, PER_MESSAGE, Counter, Window, at_most
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer

@@ -3,7 +3,7 @@
 lm-eval 0.4.13 searches its own folder and ``--include_path``, nothing else. This file and the ``.pth`` file of the same
 name are installed at the top of site-packages; Python reads the ``.pth`` at every start, which costs well under a
 millisecond because nothing is imported here. Only when some program imports ``lm_eval.tasks.manager`` does
-``long_context_tasks.hosts.lm_eval.paths`` do the rest. ``LCT_NO_HOOK=1`` switches it off. Whatever goes wrong here is
+``long_context_tasks.hosts.lm_eval.patches`` do the rest. ``LCT_NO_HOOK=1`` switches it off. Whatever goes wrong here is
 one line on stderr; it never stops Python or the host.
 """
 
@@ -46,10 +46,10 @@ def _extend_after_loading(spec):
     spec.loader.exec_module = exec_module
 
 
-def _extend(module):
-    from long_context_tasks.hosts.lm_eval import paths as lm_eval_paths
+def _extend(_):
+    from long_context_tasks.hosts.lm_eval import patches
 
-    lm_eval_paths.extend_task_manager(module)
+    patches.extend_lm_eval()
 
 
 def _guard(function, argument):

@@ -1,15 +1,8 @@
-"""Everything that this package changes in lm-eval 0.4.13, which has no entry points for tasks or tables yet.
+"""Everything that this package changes in lm-eval 0.4.13, which has no entry points for tasks, tables or weights yet.
 
-| what is patched | why users need it |
-| --- | --- |
-| ``TaskManager.__init__`` | lm-eval searches its own folder and ``--include_path`` only; now it finds our tasks, too |
-| ``utils.make_table`` | a task of ours has some 25 numbers; the table shows the main ones, and scores by length below |
-| ``TemplateAPI.generate_until`` | one prompt that a server refuses for its length would end the run and lose all answers |
-| ``CachingLM.__getattr__`` | ``--use_cache`` would keep a refusal, also for a server with a larger window |
-
-The start-up hook (``startup/long_context_tasks_hook.py``) calls :func:`extend_task_manager` when lm-eval is imported;
-:class:`~.task.CaseTask` calls :func:`keep_answers_of_servers`. Every patch fails soft: a version of lm-eval that we have not seen runs
-without it, and one warning is logged.
+:data:`PATCHES` at the end is the whole list. The start-up hook (``startup/long_context_tasks_hook.py``) applies it when lm-eval is imported,
+:class:`~.task.CaseTask` once more when lm-eval has made its model, for modules that were not loaded before. Every patch fails soft: a
+version of lm-eval that we have not seen runs without it, and one warning is logged.
 """
 
 import contextlib
@@ -18,8 +11,8 @@ import inspect
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -29,33 +22,58 @@ MODELS: Mapping[str, str] = {
     "lct_hf": "long_context_tasks.hosts.lm_eval.models.attention:AttentionLM",
     "lct_kvpress": "long_context_tasks.hosts.lm_eval.models.kvpress:KVPressLM",
 }
+_TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as our YAML files name it
+_N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases of a task of ours
+_LOADED = (
+    "_lct_loaded"  # attribute of a TaskManager: our tasks and groups that it has loaded before the model
+)
+_Function = Callable[..., Any]
 
 
-def extend_task_manager(module: ModuleType) -> None:
-    """Make lm-eval's ``TaskManager`` search our task files, and add our models and tables.
+@dataclass(frozen=True)
+class Patch:
+    module: str  # a module of lm-eval; it is not imported here, because most runs need only some of them
+    function: str  # in the module: ``TaskManager.__init__``
+    change: Callable[[_Function], _Function]  # returns the function that takes its place
+    lost: str  # disadvantage for users if the patch cannot be applied
+    needs: tuple[str, ...] = ()  # other methods of the class that the change calls
 
-    Our folder comes after lm-eval's own and before ``include_path``, so that users can override a task of ours. Nothing heavy is imported:
-    this runs in every program that imports lm-eval.
-    """
-    manager = module.TaskManager
-    original = manager.__init__
-    if hasattr(original, "__wrapped__"):  # the module was reloaded
-        return
-    signature = inspect.signature(original)
-    if "include_path" not in signature.parameters:
-        raise TypeError("TaskManager has no argument include_path")
 
-    @functools.wraps(original)
-    def extended(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
-        given = bound.arguments.get("include_path") or []
-        theirs = list(given) if isinstance(given, (list, tuple)) else [given]
-        # With include_defaults=False the user asks for their own folders only.
-        if bound.arguments.get("include_defaults", True) is not False:
-            bound.arguments["include_path"] = [*_our_folders(theirs), *theirs]
-        original(*bound.args, **bound.kwargs)
+def extend_lm_eval() -> None:
+    """Apply all patches and register our models. Nothing heavy is imported: this runs in every program that imports lm-eval."""
+    apply_patches()
+    register_models()
 
-    manager.__init__ = extended
+
+def apply_patches() -> None:
+    """Apply the patches of the modules that are loaded, each once."""
+    lost = []
+    for patch in PATCHES:
+        if (module := sys.modules.get(patch.module)) is None:
+            continue
+        *path, name = patch.function.split(".")
+        try:
+            owner = functools.reduce(getattr, path, module)
+            original = getattr(owner, name)
+            if hasattr(original, "lct_original"):
+                continue
+            for method in patch.needs:
+                getattr(owner, method)
+            changed = functools.wraps(original)(patch.change(original))
+            changed.lct_original = original  # type: ignore[attr-defined]
+            setattr(owner, name, changed)
+        except Exception as error:
+            lost.append(f"{patch.lost} ({patch.function}: {error})")
+    if lost:
+        _warn(f"long_context_tasks: this version of lm-eval is not known; {'; '.join(lost)}")
+
+
+@functools.cache
+def _warn(message: str) -> None:
+    logger.warning(message)
+
+
+def register_models() -> None:
     with contextlib.suppress(ImportError):  # a host without our models still gets our tasks
         import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
         from lm_eval.api.registry import model_registry
@@ -63,8 +81,30 @@ def extend_task_manager(module: ModuleType) -> None:
         for name, target in MODELS.items():
             if name not in model_registry:
                 model_registry.register(name, target=target)
-    if (utils := sys.modules.get("lm_eval.utils")) is not None:
-        extend_table(utils)
+
+
+def is_command(words: Sequence[str]) -> bool:
+    """Return whether a command line is lm-eval's."""
+    path = Path(words[0]) if words else Path()
+    return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
+
+
+def _searching_our_tasks(initialise: _Function) -> _Function:
+    """Search our task files after lm-eval's own and before ``include_path``, so that users can override a task of ours."""
+    signature = inspect.signature(initialise)
+    if "include_path" not in signature.parameters:
+        raise TypeError("no argument include_path")
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        given = bound.arguments.get("include_path") or []
+        theirs = list(given) if isinstance(given, (list, tuple)) else [given]
+        # With include_defaults=False the user asks for their own folders only.
+        if bound.arguments.get("include_defaults", True) is not False:
+            bound.arguments["include_path"] = [*_our_folders(theirs), *theirs]
+        initialise(*bound.args, **bound.kwargs)
+
+    return __init__
 
 
 def _our_folders(theirs: Sequence[Any]) -> list[Path]:
@@ -86,13 +126,68 @@ def _our_folders(theirs: Sequence[Any]) -> list[Path]:
     return [] if above & {Path(folder).resolve() for folder in theirs} else [ours]
 
 
-def extend_table(utils: Any) -> None:
-    """Shorten the table that lm-eval prints of our tasks, and add one of scores by length."""
-    original = utils.make_table
-    if hasattr(original, "__wrapped__"):
-        return
+def _loading_before_the_model(match: _Function) -> _Function:
+    """Load our tasks when the command line matches their names: missing data must not show after a large model has been loaded."""
 
-    @functools.wraps(original)
+    def match_tasks(self: Any, task_list: list[str]) -> list[str]:
+        names: list[str] = match(self, task_list)
+        # Another program may match names only to list them.
+        if is_command(sys.argv):
+            loaded = vars(self).setdefault(_LOADED, {})
+            loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self.task_index, name)}
+        return names
+
+    return match_tasks
+
+
+def _taking_loaded_tasks(load: _Function) -> _Function:
+    def _load_spec(self: Any, spec: Any) -> Any:
+        loaded = vars(self).get(_LOADED, {})
+        return loaded.pop(spec) if isinstance(spec, str) and spec in loaded else load(self, spec)
+
+    return _load_spec
+
+
+def _holds_ours(index: Mapping[str, Any], name: str) -> bool:
+    """Return whether a name is that of a task of ours, or of a group with one."""
+    config = getattr(index.get(name), "cfg", None) or {}  # a tag has none
+    members = config.get("task")
+    if isinstance(members, list):
+        return any(isinstance(member, str) and _holds_ours(index, member) for member in members)
+    return str(config.get("class")).endswith(_TASK_CLASS)
+
+
+def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
+    """Weigh the tasks of a pooled group of ours by their scored cases, so that its mean is that over all scored cases.
+
+    lm-eval weighs by all cases, and a task without any scored case would leave the group without a mean.
+    """
+
+    def aggregate_scored(self: Any, task_metrics: Mapping[str, Mapping[str, Any]]) -> Any:
+        pooled = any(config.weight_by_size for config in self.aggregate_metric_list or ())
+        tasks = {task.task_name for task in self.get_all_tasks()} & task_metrics.keys()
+        scored = {
+            name: {**numbers, "sample_len": int(numbers[_N_SCORED])}
+            for name, numbers in task_metrics.items()
+            if name in tasks and numbers.get(_N_SCORED)
+        }
+        if not pooled or not scored or not all(_N_SCORED in task_metrics[name] for name in tasks):
+            return aggregate(self, task_metrics)
+        if all(numbers["sample_len"] == 1 for numbers in scored.values()):
+            # lm-eval would divide by zero for the standard error, and the run would lose its answers.
+            scored = {
+                name: {key: "N/A" if "_stderr," in key else value for key, value in numbers.items()}
+                for name, numbers in scored.items()
+            }
+        numbers = aggregate(self, scored)
+        return {**numbers, "sample_len": sum(task_metrics[name]["sample_len"] for name in tasks)}
+
+    return aggregate_scored
+
+
+def _with_our_tables(make: _Function) -> _Function:
+    """Shorten the table of our tasks, which have some 25 numbers each, and add one of scores by length."""
+
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
         shown, by_length = result_dict, ""
         if any(
@@ -105,9 +200,9 @@ def extend_table(utils: Any) -> None:
                 by_length = by_length_table(result_dict, column)
             except Exception:  # the results are written; a table must not end the run
                 logger.exception("lm-eval's own table follows, with all metrics")
-        return f"{original(shown, column, *args, **kwargs)}{by_length}"
+        return f"{make(shown, column, *args, **kwargs)}{by_length}"
 
-    utils.make_table = make_table
+    return make_table
 
 
 def is_ours(request: object) -> bool:
@@ -120,35 +215,14 @@ def is_api_model(model: object) -> bool:
     return module is not None and isinstance(model, module.TemplateAPI)
 
 
-def keep_answers_of_servers() -> None:
-    """Let lm-eval's API models go on after a refusal for length, and hand on thinking that has no answer.
+def _keeping_answers(generate: _Function) -> _Function:
+    """Let a run go on after a refusal for length, and hand on thinking that has no answer.
 
     lm-eval retries every HTTP error and then ends the run without its answers. For requests of our tasks, a refusal for length
-    becomes the response ``REFUSED`` (see :mod:`~long_context_tasks.hosts.window`), which is scored as ``does_not_fit``. All other errors, and all other tasks, are left to lm-eval.
-
-    Call it once lm-eval has made its model: only then the module of API models is loaded, if at all.
+    becomes the response ``REFUSED`` (see :mod:`~long_context_tasks.hosts.window`), which is scored as ``does_not_fit``. All other errors, and
+    all other tasks, are left to lm-eval.
     """
-    module = sys.modules.get("lm_eval.models.api_models")
-    if module is None or hasattr(module.TemplateAPI.generate_until, "__wrapped__"):
-        return
-    try:
-        from lm_eval.api.model import CachingLM
 
-        api = module.TemplateAPI
-        # Better to find out now than after the first answers.
-        for name in ("model_call", "amodel_call", "parse_generations"):
-            getattr(api, name)
-        api.generate_until = _apart_from_other_tasks(api.generate_until)
-        CachingLM.__getattr__ = _without_refusals(CachingLM.__getattr__)
-    except (AttributeError, ImportError) as error:
-        logger.warning(
-            "this version of lm-eval is not known (%s): a prompt that a server refuses for its length ends the run",
-            error,
-        )
-
-
-def _apart_from_other_tasks(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
-    @functools.wraps(generate)
     def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
         # lm-eval sends the requests of all tasks in one call.
         ours = [request for request in requests if is_ours(request)]
@@ -193,7 +267,7 @@ def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
             )
 
 
-def _with_thinking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
+def _with_thinking(parse: _Function) -> _Function:
     """Mark the thinking of a response without content as unfinished and use it as the content, the only part that lm-eval reads.
 
     Servers that separate the thinking send such responses when the answer budget ends too early.
@@ -201,7 +275,7 @@ def _with_thinking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
     from long_context_tasks.schema.completion import thinking_of
     from long_context_tasks.schema.thinking import OPEN
 
-    def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
+    def parse_generations(outputs: Any, **kwargs: Any) -> Any:
         checked = [_checked(output) for output in (outputs if isinstance(outputs, list) else [outputs])]
         for choice in (choice for output in checked for choice in output["choices"]):
             message = choice.get("message") or {}
@@ -223,7 +297,7 @@ def _checked(output: Any) -> dict[str, Any]:
         raise NoCompletion(f"{error}; {hint}", error.code) from None
 
 
-def _converting(model: Any) -> Callable[..., Any]:
+def _converting(model: Any) -> _Function:
     """Return ``model_call`` with refusals for length as responses."""
     import requests
 
@@ -256,7 +330,7 @@ def _completion(texts: Sequence[str | None]) -> dict[str, Any]:
     return {"choices": choices}
 
 
-def _converting_async(model: Any) -> Callable[..., Any]:
+def _converting_async(model: Any) -> _Function:
     """Return ``amodel_call`` with refusals for length as responses."""
     import aiohttp
 
@@ -333,18 +407,18 @@ def _error_without_headers() -> Iterator[None]:
         ) from None
 
 
-def _without_refusals(get: Callable[..., Any]) -> Callable[..., Any]:
+def _without_refusals(get: _Function) -> _Function:
     """Keep refusals out of lm-eval's cache: the next run may use a server with a larger window."""
-    from lm_eval.api.model import hash_args
-
-    from long_context_tasks.hosts.window import REFUSED
 
     def forget(store: Any, requests: Sequence[Any]) -> None:
+        from lm_eval.api.model import hash_args
+
+        from long_context_tasks.hosts.window import REFUSED
+
         for key in (hash_args("generate_until", one.args) for one in requests if is_ours(one)):
             if store.get(key) == REFUSED:
                 del store[key]
 
-    @functools.wraps(get)
     def __getattr__(self: Any, name: str) -> Any:
         method = get(self, name)
         if name != "generate_until":
@@ -359,3 +433,51 @@ def _without_refusals(get: Callable[..., Any]) -> Callable[..., Any]:
         return generate_until
 
     return __getattr__
+
+
+PATCHES = (
+    Patch(
+        "lm_eval.tasks.manager",
+        "TaskManager.__init__",
+        _searching_our_tasks,
+        "lm-eval does not see our tasks: use --include_path",
+    ),
+    Patch(
+        "lm_eval.tasks.manager",
+        "TaskManager.match_tasks",
+        _loading_before_the_model,
+        "missing data show only after the model has been loaded",
+        ("_load_spec", "task_index"),
+    ),
+    Patch(
+        "lm_eval.tasks.manager",
+        "TaskManager._load_spec",
+        _taking_loaded_tasks,
+        "our tasks are loaded twice",
+    ),
+    Patch(
+        "lm_eval.api.group",
+        "Group.aggregate",
+        _weighing_by_scored_cases,
+        "the mean of a group weighs cases without a score",
+    ),
+    Patch(
+        "lm_eval.utils",
+        "make_table",
+        _with_our_tables,
+        "tables have all metrics, and none has scores by length",
+    ),
+    Patch(
+        "lm_eval.models.api_models",
+        "TemplateAPI.generate_until",
+        _keeping_answers,
+        "a prompt that a server refuses for its length ends the run",
+        ("model_call", "amodel_call", "parse_generations"),
+    ),
+    Patch(
+        "lm_eval.api.model",
+        "CachingLM.__getattr__",
+        _without_refusals,
+        "--use_cache keeps refusals for length, also for a server with a larger window",
+    ),
+)

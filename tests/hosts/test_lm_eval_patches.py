@@ -1,0 +1,77 @@
+"""What lm-eval does with our tasks before it loads a model and after it has their scores."""
+
+import math
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lm_eval_runs import TASK
+from needs import needs
+
+from long_context_tasks.hosts.lm_eval.patches import apply_patches
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
+from long_context_tasks.schema import InputError
+
+pytestmark = [needs("lm_eval"), pytest.mark.slow]
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A manager of our tasks in lm-eval's command."""
+    from lm_eval.tasks import TaskManager
+
+    apply_patches()
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/lm_eval", "run"])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    return TaskManager(include_defaults=False, include_path=str(task_folder()), metadata={})
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", [TASK, "ada_leval_bestanswer", "ada_leval"])
+def test_missing_data_show_when_the_command_matches_names(manager: Any, name: str) -> None:
+    """The command matches names before it loads the model; a group has the data of its members."""
+    with pytest.raises(InputError, match="lct data fetch"):
+        manager.match_tasks([name])
+
+
+@pytest.mark.usefixtures("published")
+def test_a_task_is_loaded_once(manager: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert manager.match_tasks([TASK]) == [TASK]
+    task = manager._lct_loaded[TASK]
+    assert manager.load([TASK])["tasks"][TASK] is task
+    assert manager.load([TASK])["tasks"][TASK] is not task
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/a_program"])
+    manager.match_tasks([TASK])
+    assert not manager._lct_loaded
+
+
+@pytest.mark.parametrize(
+    ("tasks", "pooled", "mean"),
+    [
+        # Mean, number of cases, number of scored cases.
+        ([(0.5, 10, 4), (1.0, 10, 10)], True, 12 / 14),
+        ([(0.5, 10, 4), (1.0, 10, 10)], False, 0.75),
+        ([(0.5, 10, 4), (math.nan, 3, 0)], True, 0.5),
+        ([(0.5, 10, 4), (math.nan, 3, 0)], False, math.nan),
+        ([(1.0, 1, 1), (0.0, 1, 1)], True, 0.5),
+        ([(math.nan, 10, 0), (math.nan, 3, 0)], True, math.nan),
+    ],
+)
+def test_the_mean_of_a_pooled_group_is_that_of_its_scored_cases(
+    tasks: list[tuple[float, int, int]], pooled: bool, mean: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lm_eval.api.group import Group
+    from lm_eval.config.group import GroupConfig
+
+    apply_patches()
+    metrics = [{"metric": "f1", "weight_by_size": pooled, "filter_list": "none"}]
+    group = Group.from_config(GroupConfig("both", task=["a", "b"], aggregate_metric_list=metrics))
+    monkeypatch.setattr(group, "get_all_tasks", lambda: [SimpleNamespace(task_name=name) for name in "ab"])
+    results = {}
+    for name, (value, n, n_scored) in zip("ab", tasks, strict=True):
+        of_task = {"f1,none": value, "f1_stderr,none": 0.1, "n_scored,none": float(n_scored)}
+        results[name] = {"sample_len": n, **of_task}
+    numbers = group.aggregate(results)
+    assert numbers["f1,none"] == pytest.approx(mean, nan_ok=True)
+    assert numbers["sample_len"] == sum(n for _, n, _ in tasks)
