@@ -120,7 +120,7 @@ def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
     task = load_task(TALK, resolve_options({}))
     sender = Sender(ApiModel(), Window(), 8, {})
     asked = ask_cases(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)
-    assert [[len(one.messages) for one in talk] for talk in asked] == [[1, 3], [1], [1, 3]]
+    assert [[len(one.messages) for one in talk] for _, talk in asked] == [[1, 3], [1], [1, 3]]
 
 
 def test_half_a_surrogate_pair_costs_no_answers(tmp_path: Path) -> None:

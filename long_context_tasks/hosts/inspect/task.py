@@ -21,7 +21,9 @@ from inspect_ai.scorer import Score as HostScore
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import TypeAdapter
 
-from long_context_tasks.benchmarks.catalogue import load_task, parse_task
+from long_context_tasks.benchmarks.catalogue import parse_task
+from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.messages import not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.rope import describe_rope
@@ -38,7 +40,6 @@ from long_context_tasks.schema import (
     Message,
     Options,
     Score,
-    prompt_hash,
 )
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.response import (
@@ -119,26 +120,22 @@ def ask(task: LoadedTask) -> Solver:
         # Providers that use the package openai have such a client.
         if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
             mend_answers(client)
-        budget = task.answer_budget * len(case.turns)
-        window = find_window(task.options, model, budget)
+        dialogue = Dialogue(task, case)
+        window = find_window(task.options, model, dialogue.answer_budget)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
             return _CHAT.validate_python([asdict(message) for message in in_roles_of(model, sent)])
 
-        responses: list[Response] = []
-        hashes: list[str] = []
-        # The last turn holds all questions and leaves room for an answer to each.
-        whole = task.whole_conversation(case) if task.is_conversation else task.messages(case)
-        if window.checked and not window.fits(rendered(model, chat(whole)), budget):
-            responses = [Response(None, DOES_NOT_FIT)] * len(case.turns)
-        while len(responses) < len(case.turns):
-            sent = task.messages(case, len(responses), [response.text or "" for response in responses])
-            hashes.append(prompt_hash(sent))
-            state.messages = chat(sent)
+        if window.checked and not window.fits(
+            rendered(model, chat(dialogue.longest_prompt())), dialogue.answer_budget
+        ):
+            dialogue.add(Response(None, DOES_NOT_FIT))
+        while not dialogue.is_over:
+            state.messages = chat(dialogue.next_prompt())
             state, response = await _answer(state, generate, task)
-            # A conversation that has grown too long for the server ends there.
-            responses += [response] * (1 if response.status is None else len(case.turns) - len(responses))
-        state.store.set(METADATA, answers_record(task, responses, hashes, window.describe()))
+            dialogue.add(response)
+        record = answers_record(task, dialogue.responses, dialogue.prompt_sha256, window.describe())
+        state.store.set(METADATA, record)
         return state
 
     return solve

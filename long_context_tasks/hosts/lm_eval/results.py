@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -239,22 +240,16 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
     )
 
 
-def sample_record(
-    responses: Sequence[Response],
-    *,
-    conversation: bool,
-    prompts: Sequence[str] = (),
-    verdicts: Sequence[Sequence[Any]] = (),
-) -> str:
+def sample_record(dialogue: Dialogue, verdicts: Sequence[Sequence[Any]]) -> str:
     """Return what the sample log holds in place of a response in tasks with a judge or several turns.
 
     A JSON text, because lm-eval writes other objects in Python's notation.
     """
-    text, status = stored_form(responses, conversation=conversation)
+    text, status = stored_form(dialogue.responses, conversation=dialogue.task.is_conversation)
     record = {
         "response": text,
         "status": status,
-        "prompt_sha256": list(prompts),
+        "prompt_sha256": dialogue.prompt_sha256,
         "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],
     }
     return json.dumps(record, ensure_ascii=False)

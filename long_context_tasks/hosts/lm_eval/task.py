@@ -24,6 +24,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lm_eval.patches import apply_patches, is_command
 from long_context_tasks.hosts.lm_eval.results import sample_record
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template, takes_run_seed
@@ -36,7 +37,7 @@ from long_context_tasks.hosts.messages import (
 )
 from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.hosts.window import REFUSED
-from long_context_tasks.schema import Case, CaseScores, InputError, Message, prompt_hash
+from long_context_tasks.schema import Case, CaseScores, InputError, Message
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, REASONS, Response
@@ -109,7 +110,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._model: Any = None
         self._run_seed: int | None = None
         self._verdicts: Mapping[str, Sequence[Sequence[Any]]] = {}
-        self._responses: dict[str, list[Response]] = {}
+        self._dialogues: dict[str, Dialogue] = {}
         self._unfit: dict[str, None] = {}
         self._cut: set[str] = set()
         self._num_candidate_tokens: dict[str, list[int]] = {}
@@ -290,11 +291,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return instances if self.loaded.by_likelihood else instances[0]
 
     def _fits(self, case: Case, ctx: Any) -> bool:
-        text, budget = plain_text(ctx), self.loaded.answer_budget
+        dialogue = Dialogue(self.loaded, case)
+        text, budget = plain_text(ctx), dialogue.answer_budget
         if self._ask is not None:
-            # The last turn holds all questions and leaves room for an answer to each.
-            text = plain_text(self._ask(self.loaded.whole_conversation(case)))
-            budget *= len(case.turns)
+            text = plain_text(self._ask(dialogue.longest_prompt()))
         fits = self.run_window.window.fits(text, budget)
         if fits and self.run_window.is_cut(text, budget):
             self._cut.add(case.id)
@@ -322,13 +322,16 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if self.loaded.by_likelihood:
             return
         for instance in self._instances or []:
-            case = self._case(instance.doc)
-            self._responses[case.id] = self._first_response(case, instance.filtered_resps[FILTER])
-        prompts = self._later_turns() if self._ask is not None else {}
+            case_id = instance.doc["case"]
+            dialogue = self._dialogues[case_id] = Dialogue(self.loaded, self._case(instance.doc))
+            if self.loaded.is_conversation and case_id not in self._unfit:
+                dialogue.next_prompt()  # lm-eval has sent it
+            dialogue.add(self._response(case_id, instance.filtered_resps[FILTER]))
+        self._ask_later_turns()
         refused = [
-            case
-            for case, turns in self._responses.items()
-            if case not in self._unfit and any(turn.status == DOES_NOT_FIT for turn in turns)
+            case_id
+            for case_id, dialogue in self._dialogues.items()
+            if case_id not in self._unfit and any(turn.status == DOES_NOT_FIT for turn in dialogue.responses)
         ]
         self._name_left_out("were refused by the server for their length", refused)
         self._judge_all()
@@ -336,54 +339,38 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             for instance in self._instances or []:
                 case_id = instance.doc["case"]
                 instance.filtered_resps[FILTER] = sample_record(
-                    self._responses[case_id],
-                    conversation=self.loaded.is_conversation,
-                    prompts=prompts.get(case_id, ()),
-                    verdicts=self._verdicts.get(case_id, ()),
+                    self._dialogues[case_id], self._verdicts.get(case_id, ())
                 )
 
-    def _first_response(self, case: Case, text: str | None) -> list[Response]:
-        if case.id in self._unfit or text == REFUSED:
-            return [Response(None, DOES_NOT_FIT)] * len(case.turns)
+    def _response(self, case_id: str, text: str | None) -> Response:
+        if case_id in self._unfit or text == REFUSED:
+            return Response(None, DOES_NOT_FIT)
         # lm-eval's text for a response without content; empty unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
-        return [Response(None if text is None or text == nothing else self.loaded.received(text))]
+        return Response(None if text is None or text == nothing else self.loaded.received(text))
 
-    def _later_turns(self) -> dict[str, list[str]]:
-        """Ask the later turns, all conversations together; return the hashes of each case's prompts."""
-        assert self._ask is not None
-        instances = self._instances or []
-        hashes: dict[str, list[str]] = {}
-        for instance in instances:
-            case = self._case(instance.doc)
-            if self._responses[case.id][0].status is None:
-                hashes[case.id] = [prompt_hash(self.loaded.messages(case))]
+    def _ask_later_turns(self) -> None:
+        """Ask the turns after the first, which lm-eval asks itself, for all conversations together."""
         while going := [
-            (instance, case)
-            for instance in instances
-            if len(self._responses[(case := self._case(instance.doc)).id]) < len(case.turns)
+            (instance, dialogue)
+            for instance in self._instances or []
+            if not (dialogue := self._dialogues[instance.doc["case"]]).is_over
         ]:
-            requests = []
-            for instance, case in going:
-                answers = [response.text or "" for response in self._responses[case.id]]
-                sent = self.loaded.messages(case, len(answers), answers)
-                hashes[case.id].append(prompt_hash(sent))
-                requests.append(
-                    CaseInstance(
-                        "generate_until",
-                        instance.doc,
-                        (self._ask(sent), dict(self.config.generation_kwargs)),
-                        0,
-                        metadata=(instance.task_name, instance.doc_id, 1),
-                        window_is_unchecked=instance.window_is_unchecked,
-                        context=instance.context,
-                    )
+            assert self._ask is not None
+            requests = [
+                CaseInstance(
+                    "generate_until",
+                    instance.doc,
+                    (self._ask(dialogue.next_prompt()), dict(self.config.generation_kwargs)),
+                    0,
+                    metadata=(instance.task_name, instance.doc_id, 1),
+                    window_is_unchecked=instance.window_is_unchecked,
+                    context=instance.context,
                 )
-            for (_, case), text in zip(going, self._answers(requests), strict=True):
-                # A conversation that has grown too long for the server ends there.
-                left = len(case.turns) - len(self._responses[case.id])
-                self._responses[case.id] += self._first_response(case, text)[:left]
-        return hashes
+                for instance, dialogue in going
+            ]
+            for (_, dialogue), text in zip(going, self._answers(requests), strict=True):
+                dialogue.add(self._response(dialogue.case.id, text))
 
     def _answers(self, requests: Sequence[CaseInstance]) -> list[str]:
         """Ask the model, except for responses in the cache of ``--use_cache``, which lm-eval reads during its own pass only."""
@@ -402,7 +389,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         why = NO_JUDGE
         if self.judge is not None:
             try:
-                self._verdicts, line = self.judge.verdicts(self.loaded, self._responses)
+                responses = {case_id: dialogue.responses for case_id, dialogue in self._dialogues.items()}
+                self._verdicts, line = self.judge.verdicts(self.loaded, responses)
             except Exception as error:
                 # lm-eval writes its files at the very end: no error of the judge may cost the answers.
                 logger.exception("%s: judging failed", self.loaded.name)
@@ -458,7 +446,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return row
 
     def _scores(self, case: Case) -> list[CaseScores]:
-        responses = self._responses[case.id]
+        responses = self._dialogues[case.id].responses
         if self.loaded.judging is None:
             [response] = responses
             return [self.loaded.score(case, response.text, response.status)]

@@ -30,6 +30,7 @@ import long_context_tasks
 from long_context_tasks.attention.models import use_attention
 from long_context_tasks.benchmarks.catalogue import load_task, task_options
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
@@ -37,7 +38,7 @@ from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_ro
 from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
-from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options, prompt_hash
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 from long_context_tasks.stats.means import task_numbers
@@ -146,32 +147,33 @@ def begin_task(
     return cases[done:], store
 
 
-def ask_cases(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Exchange]]:
-    """Yield the exchanges of each case, one per turn, in order. Conversations advance together, turn by turn."""
-    if not task.is_conversation:
-        yield from (
-            [exchange] for exchange in sender.answers([task.messages(task.by_id[case]) for case in cases])
-        )
-        return
-    # By place and not by id: OpenCompass repeats cases that are to be answered several times.
-    batch = [task.by_id[case] for case in cases]
-    done: list[list[Exchange]] = [[] for _ in cases]
-    for place, case in enumerate(batch):
-        # The last turn holds all questions and leaves room for an answer to each.
-        whole = task.whole_conversation(case)
-        fits, tokens = sender.fits(whole, len(case.turns))
-        if not fits:
-            done[place] = [Exchange(whole, "", DOES_NOT_FIT, tokens)] * len(case.turns)
-    while going := [place for place, case in enumerate(batch) if len(done[place]) < len(case.turns)]:
-        messages = [
-            task.messages(batch[place], len(done[place]), [exchange.text for exchange in done[place]])
-            for place in going
-        ]
-        for place, exchange in zip(going, sender.answers(messages), strict=True):
-            left = len(batch[place].turns) - len(done[place])
-            # A conversation that has grown too long for the server ends there.
-            done[place] += [exchange] * (1 if exchange.status is None else left)
-    yield from done
+def ask_cases(
+    task: LoadedTask, cases: Sequence[str], sender: Sender
+) -> Iterator[tuple[Dialogue, list[Exchange]]]:
+    """Yield the dialogue of each case with its exchanges, in order. Conversations advance together, turn by turn."""
+    # A list and not a mapping: OpenCompass repeats cases that are to be answered several times.
+    asked: list[tuple[Dialogue, list[Exchange]]] = [(Dialogue(task, task.by_id[case]), []) for case in cases]
+    if task.is_conversation:  # the sender checks single prompts itself
+        for dialogue, exchanges in asked:
+            whole = dialogue.longest_prompt()
+            fits, tokens = sender.fits(whole, len(dialogue.case.turns))
+            if not fits:
+                _add(dialogue, exchanges, Exchange(whole, "", DOES_NOT_FIT, tokens))
+    n_yielded = 0
+    while going := [pair for pair in asked if not pair[0].is_over]:
+        prompts = [dialogue.next_prompt() for dialogue, _ in going]
+        for (dialogue, exchanges), exchange in zip(going, sender.answers(prompts), strict=True):
+            _add(dialogue, exchanges, exchange)
+            # At once, so that an error loses no case that is complete.
+            while n_yielded < len(asked) and asked[n_yielded][0].is_over:
+                yield asked[n_yielded]
+                n_yielded += 1
+    yield from asked[n_yielded:]
+
+
+def _add(dialogue: Dialogue, exchanges: list[Exchange], exchange: Exchange) -> None:
+    exchanges.append(exchange)
+    dialogue.add(exchange.response)
 
 
 @ICL_INFERENCERS.register_module()
@@ -209,8 +211,8 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         facts = {"lct_window": window.describe(), **model_facts(self.model), **_built_cases_facts(task)}
         with tqdm(total=len(cases), desc=task.name, disable=not self.is_main_process) as progress:
             for batch in batched(cases, self.batch_size or 1):
-                for case, exchanges in zip(batch, ask_cases(task, batch, sender), strict=True):
-                    store.add([self._row(task, case, exchanges) | facts])
+                for dialogue, exchanges in ask_cases(task, batch, sender):
+                    store.add([self._row(dialogue, exchanges) | facts])
                     progress.update()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
@@ -218,19 +220,19 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             logger.warning(left_out(task, unfit, len(store.rows), "do not fit the window", window.describe()))
         return [row["prediction"] for row in store.rows]
 
-    def _row(self, task: LoadedTask, case: str, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    def _row(self, dialogue: Dialogue, exchanges: Sequence[Exchange]) -> dict[str, Any]:
         """Return a row: the responses, the ends of the last prompt, its size, and a hash of every prompt."""
-        last = exchanges[-1]
-        text, status = stored_form([one.response for one in exchanges], conversation=task.is_conversation)
+        last, conversation = exchanges[-1], dialogue.task.is_conversation
+        text, status = stored_form(dialogue.responses, conversation=conversation)
         prompt = "\n".join(message.content for message in last.messages)
         if (n_prompt_chars := len(prompt)) > 2 * _EXCERPT:
             prompt = f"{prompt[:_EXCERPT]} [...] {prompt[-_EXCERPT:]}"
-        hashes = [prompt_hash(exchange.messages) for exchange in exchanges]
+        hashes = dialogue.prompt_sha256
         row = {
-            CASE: case,
+            CASE: dialogue.case.id,
             "origin_prompt": prompt,
             "n_prompt_chars": n_prompt_chars,
-            "prompt_sha256": hashes if task.is_conversation else hashes[0],
+            "prompt_sha256": hashes if conversation else hashes[0],
             "prediction": text,
             "lct_status": status,
             "n_prompt_tokens": last.n_prompt_tokens,
