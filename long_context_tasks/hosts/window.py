@@ -1,13 +1,16 @@
 """Checks that a prompt fits the model's window: ``template + prompt + answer budget <= window``.
 
 lm-eval and OpenCompass cut a prompt that is too long from the left and do not record it. Here such a case is left out before it is sent,
-named and counted. An unknown window is reported as unknown and never guessed.
+named and counted; an ``lct_window`` larger than the length at which the host cuts has no effect. An unknown window is reported as unknown and
+never guessed.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 UNCHECKED = "unchecked"
+IN_CL100K = "lct_window, counted in cl100k"  # for a model whose tokenizer is unknown
 # Stands for the response to a prompt that the server refused.
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 # Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two
@@ -28,13 +31,8 @@ _LENGTH_REFUSALS = (
     *("exceed available context", "exceeds available context"),
     *("exceed the available context", "exceeds the available context"),
 )
-# "max_model_len", "maximum input sequence length": what is limited, and that it is a length, with at most a few words between.
-_LIMITS = tuple(
-    f"{limit}{gap}{limited}"
-    for limit in ("max", "maximum")
-    for gap in ("_", " ")
-    for limited in ("model", "seq", "input", "prompt")
-)
+# "max_model_len", "maximum input sequence length": a limit of a length, with at most a few words between.
+_LIMIT = re.compile(r"max(?:imum)?[_ ](?:model|seq|input|prompt)[a-z_ ]*len")
 
 
 def is_length_refusal(status: int, body: str) -> bool:
@@ -50,18 +48,7 @@ def is_length_refusal(status: int, body: str) -> bool:
     if status not in (400, 413, 422):
         return False
     text = body.lower()
-    return any(phrase in text for phrase in _LENGTH_REFUSALS) or any(
-        "len" in _words_after(limit, text) for limit in _LIMITS
-    )
-
-
-def _words_after(start: str, text: str) -> str:
-    """Return the letters, blanks and underscores that follow any occurrence of a text."""
-    found = []
-    for rest in text.split(start)[1:]:
-        end = next((i for i, letter in enumerate(rest) if not (letter in " _" or "a" <= letter <= "z")), None)
-        found.append(rest[:end])
-    return " ".join(found)
+    return any(phrase in text for phrase in _LENGTH_REFUSALS) or _LIMIT.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -69,9 +56,9 @@ class Window:
     """The context window of a run."""
 
     tokens: int | None = None  # its size; None if unknown
-    # Returns the tokens of a rendered prompt, chat template included; None if they cannot be counted.
-    count: Counter | None = None
-    source: str = UNCHECKED  # lct_window, host or unchecked; written into the results
+    count: Counter | None = None  # returns the tokens of a text; None if they cannot be counted
+    source: str = UNCHECKED  # lct_window, IN_CL100K or host; written into the results
+    margin: int = 0  # tokens around a prompt that `count` does not include
 
     @property
     def checked(self) -> bool:
@@ -82,20 +69,13 @@ class Window:
         return f"{self.tokens} ({self.source})" if self.checked else UNCHECKED
 
     def fits(self, prompt: str, answer_budget: int) -> bool:
-        """Return whether prompt and answer fit; True if nothing is known."""
+        """Return whether a rendered prompt, chat template included, and its answer fit; True if nothing is known."""
         if self.tokens is None or self.count is None:
             return True
-        return self.count(prompt) + answer_budget <= self.tokens
+        room = self.tokens - answer_budget - self.margin
+        # A token has at least one byte: most prompts need not be encoded, which takes time.
+        return len(prompt.encode("utf-8", "surrogatepass")) <= room or self.count(prompt) <= room
 
-
-def at_most(count: Counter, margin: int, room: int) -> Counter:
-    """Return a counter that encodes a prompt only if it could exceed the room; encoding long prompts takes time.
-
-    Otherwise it returns an upper bound: a token has at least one byte.
-    """
-
-    def bounded(text: str) -> int:
-        most = len(text.encode("utf-8", "surrogatepass")) + margin
-        return most if most <= room else count(text) + margin
-
-    return bounded
+    def fits_candidates(self, counts: Sequence[int]) -> bool:
+        """Return whether texts to be scored fit, by their tokens; True if nothing is known."""
+        return self.tokens is None or max(counts) + LIKELIHOOD_RESERVE <= self.tokens

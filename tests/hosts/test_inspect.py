@@ -89,7 +89,7 @@ def test_a_model_in_this_process_is_held_against_its_own_window(tiny: Path) -> N
 
     model = get_model("hf/local", model_path=str(tiny), device="cpu", memoize=False)
     task = load_task(TASK, {})
-    window = find_window(task.options, model, 8)
+    window = find_window(task.options, model)
     assert window.describe() == "1500 (host)"
     texts = [
         rendered(model, [ChatMessageUser(content=task.messages(case)[0].content)])

@@ -24,8 +24,8 @@ pytestmark = [needs("lm_eval"), pytest.mark.slow]
     [
         ({}, {}, "1500 (host)", (2, 4, 0)),
         ({"lct_window": 100}, {"apply_chat_template": True}, "100 (lct_window)", (6, 0, 0)),
-        # The host cuts what is sent although it does not fit its own window.
-        ({"lct_window": 100_000}, {}, "100000 (lct_window)", (0, 6, 2)),
+        # The host would cut what does not fit its own window.
+        ({"lct_window": 100_000}, {}, "1500 (host)", (2, 4, 0)),
     ],
 )
 def test_a_local_model_has_the_window_of_its_config_or_the_option(
@@ -177,8 +177,8 @@ def test_a_servers_class_has_no_window_of_its_own() -> None:
     from long_context_tasks.hosts.lm_eval.window import find_window
 
     model = OpenAIChatCompletion(model="stub")
-    assert not find_window(Options(), {"model": "stub"}, model).window.checked
-    counted = find_window(Options(window=50), {"model": "stub"}, model).window
+    assert not find_window(Options(), {"model": "stub"}, model).checked
+    counted = find_window(Options(window=50), {"model": "stub"}, model)
     assert counted.describe() == "50 (lct_window, counted in cl100k)"
     assert counted.fits("short", 10) and not counted.fits("word " * 60, 10)
 
@@ -194,7 +194,7 @@ def test_a_model_without_a_window_is_refused(tiny: Path, tmp_path: Path) -> None
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(InputError, match="max_length=WINDOW"):
         find_window(Options(), {"pretrained": str(tmp_path)}, None)
-    assert find_window(Options(), {"pretrained": str(tmp_path), "max_length": 900}, None).window.tokens == 900
+    assert find_window(Options(), {"pretrained": str(tmp_path), "max_length": 900}, None).tokens == 900
 
 
 def test_a_prompt_that_obviously_fits_is_not_encoded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_a_prompt_that_obviously_fits_is_not_encoded(tiny: Path, monkeypatch: py
 
     encoded: list[str] = []
     monkeypatch.setattr(window_module, "_count_like_host", lambda _, text: encoded.append(text) or 500)
-    window = find_window(Options(), {"pretrained": str(tiny)}, None, 100).window
+    window = find_window(Options(), {"pretrained": str(tiny)}, None)
     assert window.fits("x" * 1400, 100) and not encoded
     assert window.fits("x" * 1401, 100) and len(encoded) == 1
 

@@ -29,7 +29,7 @@ from long_context_tasks.hosts.messages import not_judged_hint, warn_of_misspelt_
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.stored import facts_of
-from long_context_tasks.hosts.window import PER_MESSAGE, UNCHECKED, Window, at_most, is_length_refusal
+from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, UNCHECKED, Window, is_length_refusal
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
 from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import (
@@ -100,7 +100,7 @@ def _model_facts(task: LoadedTask) -> dict[str, str]:
         model = get_model()
     except ValueError:  # no model is named
         return {}
-    window = find_window(task.options, model, task.answer_budget)
+    window = find_window(task.options, model)
     return {"window": window.describe(), "rope": describe_rope(model.api)}
 
 
@@ -121,7 +121,7 @@ def ask(task: LoadedTask) -> Solver:
         if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
             mend_answers(client)
         dialogue = Dialogue(task, case)
-        window = find_window(task.options, model, dialogue.answer_budget)
+        window = find_window(task.options, model)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
             return _CHAT.validate_python([asdict(message) for message in in_roles_of(model, sent)])
@@ -196,8 +196,8 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
 _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
 
 
-def find_window(options: Options, model: Model, answer_budget: int) -> Window:
-    """Return the window, and how to count a prompt in it that leaves room for `answer_budget` tokens.
+def find_window(options: Options, model: Model) -> Window:
+    """Return the window, and how to count a prompt in it.
 
     Both are unknown for a model on a server, and inspect_ai's own count of tokens is an estimate: without ``lct_window`` the server
     decides.
@@ -212,8 +212,7 @@ def find_window(options: Options, model: Model, answer_budget: int) -> Window:
     if tokenizer is not None:
         return Window(tokens, lambda text: len(tokenizer(text)["input_ids"]), source)
     count = get_tokenizer(options.tokenizer or CL100K).count
-    source += "" if options.tokenizer else ", counted in cl100k"
-    return Window(tokens, at_most(count, PER_MESSAGE, tokens - answer_budget), source)
+    return Window(tokens, count, source if options.tokenizer else IN_CL100K, PER_MESSAGE)
 
 
 def rendered(model: Model, messages: Sequence[ChatMessage]) -> str:

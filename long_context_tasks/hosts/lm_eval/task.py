@@ -27,7 +27,7 @@ from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lm_eval.patches import apply_patches, is_command
 from long_context_tasks.hosts.lm_eval.results import sample_record
-from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template, takes_run_seed
+from long_context_tasks.hosts.lm_eval.window import find_window, has_chat_template, takes_run_seed
 from long_context_tasks.hosts.messages import (
     NO_JUDGE,
     end_in_one_line,
@@ -36,7 +36,7 @@ from long_context_tasks.hosts.messages import (
     warn_of_misspelt_variables,
 )
 from long_context_tasks.hosts.stored import facts_of
-from long_context_tasks.hosts.window import REFUSED
+from long_context_tasks.hosts.window import IN_CL100K, REFUSED, Window
 from long_context_tasks.schema import Case, CaseScores, InputError, Message
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.files import loads
@@ -105,14 +105,13 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             from long_context_tasks.judges.task_judge import with_judge
 
             self.loaded, self.judge = with_judge(self.loaded)
-        self.run_window = RunWindow()
+        self.window = Window()
         self._ask: Callable[[Sequence[Message]], Any] | None = None
         self._model: Any = None
         self._run_seed: int | None = None
         self._verdicts: Mapping[str, Sequence[Sequence[Any]]] = {}
         self._dialogues: dict[str, Dialogue] = {}
         self._unfit: dict[str, None] = {}
-        self._cut: set[str] = set()
         self._num_candidate_tokens: dict[str, list[int]] = {}
         super().__init__(config={**config, **self._host_config()})
         self._set_metrics()
@@ -239,15 +238,13 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """Find the window, and write it into the results with the model's rotary settings; pass the run's seed to a server."""
         # Without a chat template, which is a method of lm-eval's model, the model cannot be reached.
         model = getattr(template, "__self__", None)
-        # A conversation leaves room for all its answers.
-        budget = self.loaded.answer_budget * max(len(case.turns) for case in self.loaded.cases.cases)
-        self.run_window = find_window(self.loaded.options, self.model_arguments, model, budget)
+        self.window = find_window(self.loaded.options, self.model_arguments, model)
         plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
         if plain and has_chat_template(self.model_arguments):
             _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
         if self._run_seed is not None and takes_run_seed(model, self.model_arguments):
             self.config.generation_kwargs["seed"] = self._run_seed
-        self._config.metadata["window"] = self.run_window.window.describe()
+        self._config.metadata["window"] = self.window.describe()
         if model is not None:
             from long_context_tasks.hosts.rope import describe_rope
 
@@ -265,9 +262,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         case = self._case(doc)
         if self.loaded.by_likelihood:
             texts = self.loaded.candidates(case, self.loaded.cases.documents)  # type: ignore[misc]
-            fits = self.run_window.fits_whole(texts)
-            if self.run_window.count is not None:
-                self._num_candidate_tokens[case.id] = [self.run_window.count(text) for text in texts]
+            counts = [self.window.count(text) for text in texts] if self.window.count else None
+            fits = counts is None or self.window.fits_candidates(counts)
+            if counts is not None and self.window.source != IN_CL100K:
+                self._num_candidate_tokens[case.id] = counts
             arguments: list[tuple[Any, ...]] = [(text if fits else "",) for text in texts]
         else:
             fits = self._fits(case, ctx)
@@ -283,7 +281,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 argument,
                 place,
                 metadata=(name, doc_id, repeats if fits else 0),
-                window_is_unchecked=not self.run_window.window.checked,
+                window_is_unchecked=not self.window.checked,
                 context=partial(self._context, case),
             )
             for place, argument in enumerate(arguments)
@@ -295,10 +293,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         text, budget = plain_text(ctx), dialogue.answer_budget
         if self._ask is not None:
             text = plain_text(self._ask(dialogue.longest_prompt()))
-        fits = self.run_window.window.fits(text, budget)
-        if fits and self.run_window.is_cut(text, budget):
-            self._cut.add(case.id)
-        return fits
+        return self.window.fits(text, budget)
 
     def _context(self, case: Case) -> str:
         parts = catalogue.benchmark_of(self.loaded.name).split(case, 0, self.loaded.cases.documents)
@@ -412,7 +407,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
         if ids:
             n = len({instance.doc_id for instance in self._instances or []})
-            logger.warning(left_out(self.loaded, ids, n, why, self.run_window.window.describe()))
+            logger.warning(left_out(self.loaded, ids, n, why, self.window.describe()))
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return every result key for one case, not-a-number for a metric without a value; lists over turns in a conversation."""
@@ -421,7 +416,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         case = self._case(doc)
         turns = [self._likelihood_scores(case, results)] if self.loaded.by_likelihood else self._scores(case)
         rows = [self._row(case, scores) for scores in turns]
-        rows[0]["n_truncated"] = int(case.id in self._cut) if self.run_window.window.checked else math.nan
+        rows[0]["n_truncated"] = 0 if self.window.checked else math.nan
         if not self.loaded.is_conversation:
             return rows[0]
         return {key: [row[key] for row in rows] for key in rows[0]}

@@ -7,12 +7,11 @@ refused, because its results could not show which part of a prompt the model has
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
 from long_context_tasks.hosts.lm_eval.patches import is_api_model
-from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, PER_MESSAGE, Counter, Window, at_most
+from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -21,32 +20,7 @@ _NO_LIMIT = 10**9
 _NOT_LOADED = (ImportError, KeyError, OSError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
-class RunWindow:
-    """The window of a run, and the host's own."""
-
-    # In the form of all hosts; its count is exact only for a prompt that could be too long.
-    window: Window = field(default_factory=Window)
-    # Tokens of prompt and answer beyond which lm-eval cuts; None if it does not, or if unknown.
-    cut_at: int | None = None
-    count: Counter | None = None  # returns the tokens of a text by the model's tokenizer; None without one
-
-    def is_cut(self, prompt: str, answer_budget: int) -> bool:
-        """Return whether lm-eval cuts a prompt that is sent, which is possible only if ``lct_window`` is larger than its own window."""
-        if self.cut_at is None or self.count is None or (self.window.tokens or 0) <= self.cut_at:
-            return False
-        return self.count(prompt) + answer_budget > self.cut_at
-
-    def fits_whole(self, texts: list[str]) -> bool:
-        count = self.count or self.window.count
-        if self.window.tokens is None or count is None:
-            return True
-        return max(map(count, texts)) + LIKELIHOOD_RESERVE <= self.window.tokens
-
-
-def find_window(
-    options: Options, arguments: Mapping[str, Any], model: Any | None, answer_budget: int = 0
-) -> RunWindow:
+def find_window(options: Options, arguments: Mapping[str, Any], model: Any | None) -> Window:
     """Return the window, and how to count a prompt in it; ``model`` is None without a chat template, when it cannot be reached."""
     if _sends_tokens(arguments) and "max_length" not in arguments:
         raise InputError(
@@ -57,19 +31,14 @@ def find_window(
     # A server's class has a max_length as well, which means nothing unless the user gave it.
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
-    limit = _host_window(arguments, local, served)
-    source, own_count = "host", count
-    tokens = limit
-    if options.window is not None:
+    tokens, source = _host_window(arguments, local, served), "host"
+    # lm-eval cuts to its own window, whatever the option says.
+    if options.window is not None and (tokens is None or options.window <= tokens):
         tokens, source = options.window, "lct_window"
         if count is None:
-            count, source = get_tokenizer(CL100K).count, "lct_window, counted in cl100k"
-    if tokens is None or count is None:
-        return RunWindow(count=count)
+            count, source = get_tokenizer(CL100K).count, IN_CL100K
     # An inexact count is of the text without the server's template.
-    margin = 0 if exact else PER_MESSAGE
-    window = Window(tokens, at_most(count, margin, tokens - answer_budget), source)
-    return RunWindow(window, limit, own_count)
+    return Window(tokens, count, source, 0 if exact else PER_MESSAGE)
 
 
 def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:

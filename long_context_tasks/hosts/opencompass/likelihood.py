@@ -31,7 +31,7 @@ from long_context_tasks.hosts.opencompass.task import (
     host_result,
     task_of,
 )
-from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
+from long_context_tasks.hosts.window import Window
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
@@ -154,7 +154,7 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
     @staticmethod
     def _score(scorer: Scorer, tokens: Sequence[Sequence[int]], window: Window) -> dict[str, Any]:
         counts = [len(text) for text in tokens]
-        fits = window.tokens is None or max(counts) + LIKELIHOOD_RESERVE <= window.tokens
+        fits = window.fits_candidates(counts)
         values = scorer.log_likelihoods(tokens) if fits else None
         return {
             "prediction": "" if values is None else str(values.index(max(values))),
@@ -209,7 +209,6 @@ class CasePPLEvaluator(CheckedEvaluator):
             case,
             given=given_by(test_set),
             scores=[[score] for score in scores],
-            truncated=[False] * len(case),
             window=lct_window[0],
             details=details,
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from opencompass.models import (
+    VLLM,
     HuggingFaceBaseModel,
     HuggingFacewithChatTemplate,
     OpenAI,
@@ -33,7 +34,7 @@ from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
 from long_context_tasks.schema.thinking import OPEN
 
 # Classes that take max_seq_len from the model's own config if the user gives none, and count tokens with the chat template. All others
-# have a fixed default there, which says nothing about the model.
+# have a fixed default there; it matters only to classes that cut prompts to it.
 _CONFIG_CLASSES = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 _ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
 _NO_LIMIT = 10**9
@@ -55,7 +56,6 @@ class Exchange:
     status: str | None  # None, or does_not_fit
     # Tokens of the prompt in the model's template; None if the model cannot count.
     n_prompt_tokens: int | None
-    truncated: bool = False  # whether OpenCompass cut the prompt
 
     @property
     def response(self) -> Response:
@@ -99,8 +99,7 @@ class Sender:
         texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
         for messages, n in zip(batch, counts, strict=True):
             text = next(texts) if self._fits(n) else None
-            cut = text is not None and _was_cut(self.model, n, self.answer_budget)
-            yield Exchange(messages, text or "", DOES_NOT_FIT if text is None else None, n, cut)
+            yield Exchange(messages, text or "", DOES_NOT_FIT if text is None else None, n)
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
         """Return whether a prompt leaves room for a number of answers, and its tokens (None if the model cannot count)."""
@@ -153,7 +152,7 @@ class Sender:
 @contextlib.contextmanager
 def _own_limit_lifted(model: Any) -> Iterator[None]:
     """Let the window decide, and not the fixed limit of an API class, which refuses a prompt or shortens the answer."""
-    if not (_is_api(model) and getattr(model, "mode", "none") == "none"):
+    if not _is_api(model) or _cuts(model):
         yield
         return
     limit = getattr(model, "max_seq_len", None)
@@ -233,20 +232,24 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
 
 
 def find_window(model: Any, option: int | None, configured: int | None) -> Window:
-    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user (``configured``), or that of the model's config."""
+    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user (``configured``), or that of the model's config.
+
+    At most the length at which OpenCompass cuts a prompt.
+    """
 
     def count(prompt: Any) -> int:
         return count_tokens(model, prompt) or 0
 
     if count_tokens(model, "x") is None:
         return Window()
-    if option is not None:
-        return Window(option, count, "lct_window")
-    tokens = configured
-    # The max_seq_len of other classes is a default of OpenCompass.
-    if tokens is None and isinstance(model, _CONFIG_CLASSES):
-        tokens = model.max_seq_len
-    return Window() if tokens is None else Window(int(tokens), count, "host")
+    tokens, source = (configured, "host") if option is None else (option, "lct_window")
+    known = isinstance(model, _CONFIG_CLASSES) or _cuts(model)
+    limit = getattr(model, "max_seq_len", None) if known else None
+    if limit is not None and _is_api(model):
+        limit -= 100  # which the class keeps free
+    if limit is not None and (tokens is None or limit < tokens):
+        tokens, source = limit, "host"
+    return Window() if tokens is None else Window(int(tokens), count, source)
 
 
 def count_tokens(model: Any, prompt: Any) -> int | None:
@@ -266,15 +269,9 @@ def count_tokens(model: Any, prompt: Any) -> int | None:
     return tokens + _AROUND_MESSAGE * len(texts) if _is_api(model) else tokens
 
 
-def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
-    """Return whether OpenCompass cuts a prompt of this many tokens before the model sees it."""
-    limit = getattr(model, "max_seq_len", None)
-    if n_tokens is None or limit is None:
-        return False
-    mode = getattr(model, "mode", "none")
-    if _is_api(model):  # it keeps 100 tokens free
-        return mode != "none" and n_tokens > limit - 100 - answer_budget
-    return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
+def _cuts(model: Any) -> bool:
+    """Return whether OpenCompass cuts prompts to ``max_seq_len``; API classes and ``VLLM`` do if their ``mode`` says how."""
+    return getattr(model, "mode", "none") != "none" or not (_is_api(model) or isinstance(model, VLLM))
 
 
 def model_facts(model: Any) -> dict[str, str]:

@@ -236,7 +236,6 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             "prediction": text,
             "lct_status": status,
             "n_prompt_tokens": last.n_prompt_tokens,
-            "truncated": any(exchange.truncated for exchange in exchanges),
         }
         if self.dump_res_length:  # OpenCompass' own option --dump-res-length
             row["res_length"] = self.model.get_token_len(text)
@@ -283,7 +282,6 @@ class CaseEvaluator(CheckedEvaluator):
         case: Sequence[str],
         lct_status: Sequence[Any],
         n_prompt_tokens: Sequence[int | None],
-        truncated: Sequence[bool],
         lct_window: Sequence[str],
         lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
@@ -328,7 +326,6 @@ class CaseEvaluator(CheckedEvaluator):
             case,
             given=given_by(test_set),
             scores=scores,
-            truncated=truncated,
             window=lct_window[0],
             details=details,
             judge=judge.description() if judge else None,
@@ -370,16 +367,13 @@ def host_result(
     *,
     given: Mapping[str, Any],
     scores: Sequence[Sequence[CaseScores]],  # of each case, one per turn
-    truncated: Sequence[bool],  # for each case, whether OpenCompass cut its prompt
     window: str,
     details: Sequence[Mapping[str, Any]],
     judge: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a result in OpenCompass' form: flat numbers (rates as percentages), then facts of the run, then the cases."""
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
-    n_truncated: float = sum(map(bool, truncated))
-    if not n_truncated and window == UNCHECKED:
-        n_truncated = math.nan  # unknown
+    n_truncated = math.nan if window == UNCHECKED else 0
     flat = [turn for turns in scores for turn in turns]
     numbers = task_numbers(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
     plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
