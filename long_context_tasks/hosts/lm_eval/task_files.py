@@ -1,35 +1,35 @@
 """lm-eval's YAML files: a file for each task and group, made from the cards of all benchmarks at first use and kept in the cache.
 
 The folder's name is a hash of everything that the files depend on, so that another card, another version of this package or another
-installed benchmark gets a folder of its own. If the cache cannot be written, a temporary folder serves until the process ends.
+installed benchmark gets a folder of its own.
 """
 
-import atexit
 import hashlib
 import importlib.metadata
 import importlib.util
-import logging
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
+from filelock import FileLock
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ENTRY_POINTS, TaskSpec, nano_tasks, synthetic_tasks
-from long_context_tasks.schema.files import InputError, make_folder, write_whole
+from long_context_tasks.schema.files import make_folder, whole_folder
 from long_context_tasks.schema.options import cache_dir
-
-logger = logging.getLogger(__name__)
 
 NOTE = "# Made from the card of the benchmark at first use; edit the card instead.\n"
 _CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _CODE = ("hosts/lm_eval/task_files.py", "benchmarks/catalogue.py", "schema/card.py")
-_COMPLETE = "complete"  # name of the file that states how many files a folder has; written last
+
+
+class Group(NamedTuple):
+    members: list[str]  # tasks, or groups
+    metrics: Sequence[str] = ()  # that all members have; without any, the group has no mean
+    version: int = 1
+    pooled: bool = False  # whether the mean weighs every case equally, instead of every member
 
 
 def task_folder() -> Path:
@@ -40,7 +40,20 @@ def task_folder() -> Path:
     # A hash and not a version: users edit cards, and other packages bring benchmarks.
     key = hashlib.sha256(b"\0".join(_made_from())).hexdigest()[:16]
     folder = cache_dir() / "lm_eval_tasks" / key
-    return folder if _is_complete(folder) else _made(folder)
+    if folder.is_dir():
+        return folder
+    files = task_files()
+    if broken := catalogue.broken_benchmarks():
+        # They may work the next time, with the same cards.
+        folder = folder.with_name("_".join([key, "without", *sorted(broken)]))
+    remedy = "point LCT_CACHE_DIR at another folder"
+    make_folder(folder.parent, remedy=remedy)
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():  # another process may have made it while this one waited
+            with whole_folder(folder, remedy=remedy) as part:
+                for name, text in files.items():
+                    (part / name).write_text(text, encoding="utf-8")
+    return folder
 
 
 def _made_from() -> Iterator[bytes]:
@@ -58,77 +71,13 @@ def _made_from() -> Iterator[bytes]:
             yield from (path.read_bytes() for path in found if path.is_file())
 
 
-def _is_complete(folder: Path) -> bool:
-    # Whoever cleans a cache may have left some of the files.
-    try:
-        expected = (folder / _COMPLETE).read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return expected == str(len(list(folder.glob("*.yaml"))))
-
-
-def _made(folder: Path) -> Path:
-    files = task_files()
-    if catalogue.broken_benchmarks():  # they may work the next time, with the same cards
-        return _temporary(folder.name, tuple(files.items()))
-    try:
-        _write(files, folder)
-    except InputError as error:
-        logger.info("%s: lm-eval's task files are in a temporary folder instead", error)
-        return _temporary(folder.name, tuple(files.items()))
-    return folder
-
-
-def _write(files: Mapping[str, str], folder: Path) -> None:
-    """Write each file whole; several processes that do so at once write the same."""
-    remedy = "point LCT_CACHE_DIR at another folder"
-    make_folder(folder, remedy=remedy)
-    # The marker comes last: a killed process leaves a folder that is made again.
-    for name, text in {**files, _COMPLETE: str(len(files))}.items():
-        write_whole(folder / name, text, remedy=remedy)
-
-
-@cache
-def _temporary(key: str, files: tuple[tuple[str, str], ...]) -> Path:
-    """Return a folder that this process removes when it ends."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=f"lm_eval_tasks_{key}_"))
-    except OSError as error:
-        raise InputError(
-            f"neither {cache_dir()} nor {tempfile.gettempdir()} can be written ({error.strerror or error}), so that lm-eval "
-            "gets no task files; point LCT_CACHE_DIR at another folder"
-        ) from error
-    atexit.register(_remove, folder, os.getpid())
-    _write(dict(files), folder)
-    return folder
-
-
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # a forked process must not
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def task_files() -> dict[str, str]:
     """Return name and text of every YAML file: those of each benchmark, and the groups over the benchmarks of this package."""
-    own = catalogue.own_benchmark_names()
-    suites = _suites(own)
-    files: dict[str, str] = {}
-    for name in catalogue.benchmark_names():
-        files |= benchmark_files(name)
-    # The benchmarks have different metrics, so that these groups have no mean.
-    return files | {
-        f"_{name}.yaml": _group_yaml(name, members, [], version=1) for name, members in suites.items()
+    groups = {**_benchmark_groups(), **_suites(catalogue.own_benchmark_names())}
+    return {
+        **{f"{spec.name}.yaml": task_yaml(spec) for spec in catalogue.task_specs() if spec.listed},
+        **{f"_{name}.yaml": _group_yaml(name, group) for name, group in groups.items()},
     }
-
-
-def benchmark_files(benchmark: str) -> dict[str, str]:
-    version = catalogue.card(benchmark).version
-    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.listed}
-    files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
-    for name, (members, metrics) in _groups(benchmark).items():
-        pooled = any(own[member].card.pooled for member in members if member in own)
-        files[f"_{name}.yaml"] = _group_yaml(name, members, metrics, version, pooled=pooled)
-    return files
 
 
 def task_yaml(spec: TaskSpec) -> str:
@@ -136,57 +85,52 @@ def task_yaml(spec: TaskSpec) -> str:
     return f"{NOTE}task: {spec.name}\nclass: !function {_CLASS}\nmetadata:\n  version: {version}\n"
 
 
-def _group_yaml(
-    name: str, members: Sequence[str], metrics: Sequence[str], version: int, *, pooled: bool = False
-) -> str:
-    """Return the text of a group's file: the mean of its members' metrics, each member with the same weight unless pooled."""
-    aggregate: list[dict[str, object]] = [
-        {"metric": metric, "aggregation": "mean", "weight_by_size": pooled, "filter_list": "none"}
-        for metric in metrics
+def _group_yaml(name: str, group: Group) -> str:
+    aggregate = [
+        {"metric": metric, "aggregation": "mean", "weight_by_size": group.pooled, "filter_list": "none"}
+        for metric in group.metrics
     ]
-    group = {
+    content = {
         "group": name,
-        "task": list(members),
-        # Without a metric that all members have, the group is a name for its members.
+        "task": group.members,
         **({"aggregate_metric_list": aggregate} if aggregate else {}),
-        "metadata": {"version": version},
+        "metadata": {"version": group.version},
     }
-    return NOTE + yaml.safe_dump(group, sort_keys=False)
+    return NOTE + yaml.safe_dump(content, sort_keys=False)
 
 
 def lm_eval_groups() -> dict[str, tuple[str, ...]]:
     """Return every group of our tasks in lm-eval with its members, tasks or groups."""
-    names = catalogue.benchmark_names()
-    groups = {
-        name: tuple(members) for benchmark in names for name, (members, _) in _groups(benchmark).items()
-    }
-    return {**groups, **_suites(names)}
+    groups = {**_benchmark_groups(), **_suites(catalogue.benchmark_names())}
+    return {name: tuple(group.members) for name, group in groups.items()}
 
 
-def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Return a benchmark's groups with their members and metrics; a task with one text and one length needs no group."""
-    card = catalogue.card(benchmark)
-    groups: dict[str, tuple[list[str], list[str]]] = {}
-    for spec in catalogue.task_specs():
-        if spec.benchmark == benchmark and spec.has_group:
-            metrics = [spec.headline] if spec.scoring == "likelihood" else list(spec.card.main_metrics)
-            groups.setdefault(spec.group, ([], metrics))[0].append(spec.name)
-    published = {name: task for name, task in card.tasks.items() if task.source == "published"}
-    # Without published tasks, the benchmark's group holds the seeded ones.
-    plain = published or {name: task for name, task in card.tasks.items() if task.source == "seed"}
-    if plain:
-        # The metrics that all tasks have, so that no group averages over some of its members only.
-        common = [
-            metric
-            for metric in dict.fromkeys(metric for task in plain.values() for metric in task.main_metrics)
-            if all(metric in task.main_metrics for task in plain.values())
-        ]
-        groups[benchmark] = [f"{benchmark}_{task}" for task in plain], common
+def _benchmark_groups() -> dict[str, Group]:
+    """Return the groups of every benchmark; a task with one text and one length needs no group."""
+    groups: dict[str, Group] = {}
+    for benchmark in catalogue.benchmark_names():
+        card = catalogue.card(benchmark)
+        for spec in catalogue.task_specs():
+            if spec.benchmark == benchmark and spec.has_group:
+                metrics = (spec.headline,) if spec.scoring == "likelihood" else spec.card.main_metrics
+                group = Group([], metrics, card.version, spec.card.pooled)
+                groups.setdefault(spec.group, group).members.append(spec.name)
+        published = {name: task for name, task in card.tasks.items() if task.source == "published"}
+        # Without published tasks, the benchmark's group holds the seeded ones.
+        plain = published or {name: task for name, task in card.tasks.items() if task.source == "seed"}
+        if plain:
+            # The metrics that all tasks have, so that no group averages over some of its members only.
+            common = [
+                metric
+                for metric in dict.fromkeys(metric for task in plain.values() for metric in task.main_metrics)
+                if all(metric in task.main_metrics for task in plain.values())
+            ]
+            groups[benchmark] = Group([f"{benchmark}_{task}" for task in plain], common, card.version)
     return groups
 
 
-def _suites(benchmarks: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the groups over several benchmarks; a task with splits is a member by its group."""
+def _suites(benchmarks: Sequence[str]) -> dict[str, Group]:
+    """Return the groups over several benchmarks, which have different metrics and so no mean; a task with splits is a member by its group."""
     suites = {
         # Tasks by likelihood are left out: they run on local models only, and a case costs a text for each candidate.
         "lct_synthetic": synthetic_tasks("seed"),
@@ -207,4 +151,4 @@ def _suites(benchmarks: Sequence[str]) -> dict[str, tuple[str, ...]]:
         if any(task.source == "published" for task in catalogue.card(name).tasks.values())
     )
     # lm-eval runs an empty group without a message.
-    return {name: tuple(members) for name, members in groups.items() if members}
+    return {name: Group(list(members)) for name, members in groups.items() if members}

@@ -362,14 +362,14 @@ def test_counterparts_are_found_beside_the_cases_of_other_families(tmp_path: Pat
 
 
 def test_groups_on_published_data_leave_counterparts_out() -> None:
-    from long_context_tasks.hosts.lm_eval.task_files import benchmark_files
+    from long_context_tasks.hosts.lm_eval.task_files import task_files
     from long_context_tasks.hosts.opencompass.configs import default_tasks, task_groups
 
     built = [spec.name for spec in task_specs() if spec.benchmark == "ethic" and spec.source == "built"]
     assert built == BUILT_TASKS
     groups = {
         row["group"]: row
-        for name, text in benchmark_files("ethic").items()
+        for name, text in task_files().items()
         if name.startswith("_ethic") and (row := yaml.safe_load(text))
     }
     assert groups["ethic"]["task"] == ["ethic_recall", "ethic_summarize", "ethic_organize", "ethic_attribute"]
