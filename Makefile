@@ -103,7 +103,7 @@ docs: $(STAMP)  ## the documentation as a site in build/docs; opens from there
 	@echo "Open in a browser: $(CURDIR)/build/docs/index.html"
 
 generate: $(STAMP)  ## write the files that are made from the cards: configs/ and docs/reference/
-	$(BIN)/python -m long_context_tasks.hosts.generated
+	$(BIN)/python docs/generated_files.py
 
 env: $(STAMP)  ## only the environment in .venv
 

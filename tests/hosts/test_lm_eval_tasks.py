@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from generated_files import delete_others, generated_files
 from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, metrics_of, served_by
 from needs import needs
@@ -18,7 +19,6 @@ from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import load_task
-from long_context_tasks.hosts.generated import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval.patches import apply_patches
 from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
 from long_context_tasks.hosts.lm_eval.task_files import task_folder

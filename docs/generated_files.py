@@ -1,6 +1,6 @@
 """Writes the committed files that are made from the cards: OpenCompass's configs and a reference page for each benchmark.
 
-``make generate`` runs this module. A test fails if it would change a committed file.
+``make generate`` runs this script. A test fails if it would change a committed file.
 """
 
 import re
@@ -12,7 +12,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.configs import small_synthetic_tasks, task_groups
 from long_context_tasks.schema.card import Card, TaskCard, Variant
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 CONFIGS = CHECKOUT / "configs"
 _MADE = "# Made by `make generate`"
 _CODE_NOTE = f"{_MADE} from the card of the benchmark; edit the card or the generator, not this file."
@@ -85,8 +85,6 @@ Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged if a j
 
 def main() -> None:
     """Write the files that differ, delete those that no card makes any more, and print both."""
-    if not (CHECKOUT / "docs").is_dir():
-        raise SystemExit(f"{CHECKOUT}: not a checkout of this package")
     files = generated_files()
     written = [
         path for path in files if not path.is_file() or path.read_text(encoding="utf-8") != files[path]
