@@ -26,8 +26,6 @@ from long_context_tasks.hosts.opencompass.send import find_window, model_facts
 from long_context_tasks.hosts.opencompass.task import (
     CheckedEvaluator,
     begin_task,
-    case_detail,
-    given_by,
     host_result,
     task_of,
 )
@@ -191,24 +189,10 @@ class CasePPLEvaluator(CheckedEvaluator):
                 case, log_likelihoods, n_candidate_tokens, lct_status, strict=True
             )
         ]
-        details = [
-            {
-                "case": case_id,
-                "cluster": task.by_id[case_id].cluster,
-                "pred": pred,
-                **case_detail(task, [score]),
-                "n_prompt_tokens": max(counts),
-                "log_likelihoods": values or [],
-            }
-            for case_id, pred, score, counts, values in zip(
-                case, predictions, scores, n_candidate_tokens, log_likelihoods, strict=True
-            )
+        more = [
+            {"n_prompt_tokens": max(counts), "log_likelihoods": values or []}
+            for counts, values in zip(n_candidate_tokens, log_likelihoods, strict=True)
         ]
         return host_result(
-            task,
-            case,
-            given=given_by(test_set),
-            scores=[[score] for score in scores],
-            window=lct_window[0],
-            details=details,
+            task, test_set, case, predictions, [[score] for score in scores], more, lct_window[0], judge={}
         )

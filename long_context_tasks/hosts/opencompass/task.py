@@ -305,31 +305,12 @@ class CaseEvaluator(CheckedEvaluator):
             score_turns(task, task.by_id[case_id], responses[case_id], verdicts.get(case_id, ()), rubric)
             for case_id in case
         ]
-        details = [
-            {
-                "case": case_id,
-                "cluster": task.by_id[case_id].cluster,
-                "pred": prediction,
-                **case_detail(task, turns),
-                "labels": dict(task.by_id[case_id].labels),
-                "turn_labels": [dict(turn.labels) for turn in task.by_id[case_id].turns],
-                "n_prompt_tokens": n,
-            }
-            for case_id, prediction, turns, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
-        ]
+        more: list[dict[str, Any]] = [{"n_prompt_tokens": n} for n in n_prompt_tokens]
         if judge is not None:
-            for detail in details:
-                found = verdicts.get(detail["case"], ())
-                detail["verdicts"] = [[verdict.row() for verdict in turn] for turn in found]
-        return host_result(
-            task,
-            case,
-            given=given_by(test_set),
-            scores=scores,
-            window=lct_window[0],
-            details=details,
-            judge=judge.description() if judge else None,
-        )
+            for case_id, row in zip(case, more, strict=True):
+                row["verdicts"] = [[verdict.row() for verdict in turn] for turn in verdicts.get(case_id, ())]
+        about = judge.description() if judge else {}
+        return host_result(task, test_set, case, predictions, scores, more, lct_window[0], about)
 
 
 def _read_back(task: LoadedTask, case: Case, text: str, status: Any) -> list[Response]:
@@ -346,30 +327,15 @@ def _read_back(task: LoadedTask, case: Case, text: str, status: Any) -> list[Res
     return responses
 
 
-def case_detail(task: LoadedTask, turns: Sequence[CaseScores]) -> dict[str, Any]:
-    """Return the scores of a case by metric, and the reason of the headline metric (empty without one).
-
-    A conversation has lists, with an item for each turn.
-    """
-    rows = [
-        {
-            **{metric: turn[metric].value for metric in task.metrics},
-            "reason": turn[task.metrics[0]].reason or "",
-        }
-        for turn in turns
-    ]
-    return {key: [row[key] for row in rows] for key in rows[0]} if task.is_conversation else rows[0]
-
-
 def host_result(
     task: LoadedTask,
+    test_set: Dataset,
     cases: Sequence[str],
-    *,
-    given: Mapping[str, Any],
+    predictions: Sequence[str],
     scores: Sequence[Sequence[CaseScores]],  # of each case, one per turn
+    more: Sequence[Mapping[str, Any]],  # other facts of each case
     window: str,
-    details: Sequence[Mapping[str, Any]],
-    judge: Mapping[str, Any] | None = None,
+    judge: Mapping[str, Any],  # its description; empty without one
 ) -> dict[str, Any]:
     """Return a result in OpenCompass' form: flat numbers (rates as percentages), then facts of the run, then the cases."""
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
@@ -386,13 +352,37 @@ def host_result(
         "headline": task.metrics[0],
         "points": sorted(task.points),
         "judged": "no" if task.judging is None else "yes",
-        "judge": dict(judge or {}),
+        "judge": dict(judge),
         "window": window,
         "n_cases_available": str(task.n_available),  # OpenCompass would average a number as a score
         **_built_cases_facts(task),
         "package": long_context_tasks.__version__,
         "host_version": opencompass.__version__,
         "options": task.description(),
-        GIVEN: dict(given),
-        "details": list(details),
+        GIVEN: given_by(test_set),
+        "details": [
+            {"pred": prediction, **_detail(task, task.by_id[case], turns), **facts}
+            for case, prediction, turns, facts in zip(cases, predictions, scores, more, strict=True)
+        ],
+    }
+
+
+def _detail(task: LoadedTask, case: Case, turns: Sequence[CaseScores]) -> dict[str, Any]:
+    """Return a case with its scores by metric and the reason of the headline metric (empty without one).
+
+    Scores and reason of a conversation are lists, with an item for each turn.
+    """
+    rows = [
+        {
+            **{metric: turn[metric].value for metric in task.metrics},
+            "reason": turn[task.metrics[0]].reason or "",
+        }
+        for turn in turns
+    ]
+    return {
+        "case": case.id,
+        "cluster": case.cluster,
+        **({key: [row[key] for row in rows] for key in rows[0]} if task.is_conversation else rows[0]),
+        "labels": dict(case.labels),
+        "turn_labels": [dict(turn.labels) for turn in case.turns],
     }
