@@ -117,10 +117,11 @@ def test_nothing_is_left_of_an_export_that_fails(
     [
         ({"id": "nobody"}, "has no case nobody"),
         ({"turn": 1}, "no turn 1"),
-        ({"turn": "0"}, "no turn '0'"),
+        ({"turn": "0"}, "turn must be a whole number"),
+        ({"turn": True}, "turn must be a whole number"),
         ({"response": None}, "the response is null"),
-        ({"response": 7}, "not a text"),
-        ({"status": "lazy"}, "status 'lazy'"),
+        ({"response": 7}, "response must be text"),
+        ({"status": "lazy"}, "status must be 'does_not_fit' or 'endpoint_failed'"),
     ],
 )
 def test_responses_that_cannot_be_scored(
@@ -137,7 +138,7 @@ def test_responses_that_cannot_be_scored(
     done = scored({"id": task.cases.cases[1].id, "response": "A1"}, {**good, **change})
     assert done.code == 2 and told in done.err and f"{path}, row 2" in done.err
     assert "a second response" in scored(good, good).err
-    assert "not a response" in scored([good]).err and "holds no responses" in scored().err
+    assert "must be keys and values" in scored([good]).err and "holds no responses" in scored().err
     assert not (tmp_path / "own").exists()
     part = scored(good, {"id": task.cases.cases[1].id, "response": None, "status": "does_not_fit"})
     assert part.code == 0 and f"2 of {len(task.cases)} cases" in part.out

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import Self
 
 from long_context_tasks.hosts.stored import (
     DAMAGE,
@@ -36,6 +39,7 @@ from long_context_tasks.schema.response import (
     from_stored_form,
     stored_form,
 )
+from long_context_tasks.schema.validated import validated
 from long_context_tasks.stats.means import task_numbers
 
 FORMAT = 1
@@ -101,59 +105,59 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
 
 
 STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)  # reasons for a missing response that are not the model's fault
-_EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
+
+
+class ResponseRow(BaseModel):
+    """A response of a user's pipeline; other keys of its row are the user's own."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    id: str  # of the case
+    response: Annotated[str | None, Field(strict=True)]  # the model's text; null needs a status
+    turn: Annotated[int, Field(strict=True, ge=0)] = 0  # in conversations
+    status: Literal["does_not_fit", "endpoint_failed"] | None = None  # one of STATES
+
+    @model_validator(mode="after")
+    def _states_why(self) -> Self:
+        if self.response is None and self.status is None:
+            raise ValueError(
+                f"the response is null; write why as status ({' or '.join(STATES)}), or an empty text if the model said nothing"
+            )
+        return self
 
 
 def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
-    """Read the responses to the cases of a task, in the order of the task; cases without a row are left out.
-
-    A row has ``id``, ``response`` and, in a conversation, ``turn`` (from 0). A response that is null needs a ``status``.
-    """
-    found: dict[str, dict[int, Response]] = {}
-    for place, row in json_rows(path, _EXPECTED):
-        if not isinstance(row, dict) or "id" not in row or "response" not in row:
-            raise InputError(f"{place}: not a response; expected {_EXPECTED}")
-        case = task.by_id.get(str(row["id"]))
+    """Read the responses to the cases of a task, in the order of the task; cases without a row are left out."""
+    expected = '{"id": CASE, "response": TEXT} in each row, with "turn" (from 0) in conversations'
+    responses: dict[str, dict[int, Response]] = {}
+    for place, content in json_rows(path, expected):
+        row = validated(ResponseRow, content, place, remedy=f"expected {expected}")
+        case = task.by_id.get(row.id)
         if case is None:
             raise InputError(
-                f"{place}: {task.name} has no case {str(row['id'])[:80]}; give the options and data that the prompts were exported with"
+                f"{place}: {task.name} has no case {row.id[:80]}; give the options and data that the prompts were exported with"
             )
-        turn = row.get("turn", 0)
-        # True is an int in Python.
-        if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < len(case.turns):
+        turns = responses.setdefault(case.id, {})
+        if row.turn >= len(case.turns):
+            raise InputError(f"{place}: case {case.id} has {len(case.turns)} turns, and no turn {row.turn}")
+        if row.turn in turns:
             raise InputError(
-                f"{place}: case {case.id} has {len(case.turns)} turns, counted from 0, and no turn {turn!r}"
+                f"{place}: a second response to case {case.id}, turn {row.turn}; keep one of them"
             )
-        turns = found.setdefault(case.id, {})
-        if turn in turns:
-            raise InputError(f"{place}: a second response to case {case.id}, turn {turn}; keep one of them")
-        turns[turn] = _response(task, row, place)
-    if not found:
-        raise InputError(f"{path}: holds no responses; expected {_EXPECTED}")
+        text = None if row.response is None or row.status else task.received(row.response)
+        turns[row.turn] = Response(text, row.status)
+    if not responses:
+        raise InputError(f"{path}: holds no responses; expected {expected}")
     ordered = {}
     for case in task.cases.cases:
-        if case.id not in found:
-            continue
-        missing = [turn for turn in range(len(case.turns)) if turn not in found[case.id]]
-        if missing:
-            raise InputError(
-                f"{path}: case {case.id} has no response to turn {missing[0]}; add it, or leave out the case"
-            )
-        ordered[case.id] = [found[case.id][turn] for turn in range(len(case.turns))]
+        if turns := responses.get(case.id, {}):
+            missing = [turn for turn in range(len(case.turns)) if turn not in turns]
+            if missing:
+                raise InputError(
+                    f"{path}: case {case.id} has no response to turn {missing[0]}; add it, or leave out the case"
+                )
+            ordered[case.id] = [turns[turn] for turn in range(len(case.turns))]
     return ordered
-
-
-def _response(task: LoadedTask, row: Mapping[str, Any], place: str) -> Response:
-    text, status = row["response"], row.get("status")
-    if status is not None and status not in STATES:
-        raise InputError(f"{place}: status {status!r}; leave it out, or write {' or '.join(STATES)}")
-    if text is None and status is None:
-        raise InputError(
-            f"{place}: the response is null; write why as status ({' or '.join(STATES)}), or an empty text if the model said nothing"
-        )
-    if text is not None and not isinstance(text, str):
-        raise InputError(f"{place}: the response is not a text; expected {_EXPECTED}")
-    return Response(None if text is None or status is not None else task.received(text), status)
 
 
 def score_own(
