@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,23 @@ def number(result: Result, key: str) -> float:
 def total(results: Sequence[Result], key: str) -> float:
     """Return the sum of a count over results; unknown counts are left out."""
     return sum(count for result in results if (count := number(result, key)) > 0)
+
+
+def in_percent(numbers: Mapping[str, Any], points: Collection[str]) -> dict[str, Any]:
+    """Return the numbers of a task with rates in percent; counts and metrics in points stay as they are."""
+    return {
+        key: value if is_count(key) or metric_of(key) in points else 100 * value
+        for key, value in numbers.items()
+    }
+
+
+def is_count(key: str) -> bool:
+    return key == "n" or key.startswith("n_")
+
+
+def metric_of(key: str) -> str:
+    """Return the metric of a number, which may be an end of its interval."""
+    return key.removesuffix("_low").removesuffix("_high")
 
 
 def table(entries: Sequence[LengthEntry]) -> list[list[str]]:

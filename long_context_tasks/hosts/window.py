@@ -8,6 +8,7 @@ never guessed.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 UNCHECKED = "unchecked"
 IN_CL100K = "lct_window, counted in cl100k"  # for a model whose tokenizer is unknown
@@ -49,6 +50,20 @@ def is_length_refusal(status: int, body: str) -> bool:
         return False
     text = body.lower()
     return any(phrase in text for phrase in _LENGTH_REFUSALS) or _LIMIT.search(text) is not None
+
+
+def prefix_token(tokenizer: Any) -> int | None:
+    """Return the token that lm-eval puts before a text: BOS, or else EOS; None if the tokenizer has neither."""
+    ids = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+    return next((int(token) for token in ids if token is not None), None)
+
+
+def encode(tokenizer: Any, text: str) -> list[int]:
+    """Return the tokens of a text as lm-eval's ``hf`` encodes it: with the tokenizer's own special tokens, but never a second BOS."""
+    first = prefix_token(tokenizer)
+    if first is not None and text.startswith(tokenizer.decode(first)):
+        return list(tokenizer.encode(text, add_special_tokens=False))
+    return list(tokenizer.encode(text))
 
 
 @dataclass(frozen=True)

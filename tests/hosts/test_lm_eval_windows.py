@@ -202,7 +202,7 @@ def test_a_prompt_that_obviously_fits_is_not_encoded(tiny: Path, monkeypatch: py
     from long_context_tasks.hosts.lm_eval.window import find_window
 
     encoded: list[str] = []
-    monkeypatch.setattr(window_module, "_count_like_host", lambda _, text: encoded.append(text) or 500)
+    monkeypatch.setattr(window_module, "encode", lambda _, text: encoded.append(text) or [0] * 500)
     window = find_window(Options(), {"pretrained": str(tiny)}, None)
     assert window.fits("x" * 1400, 100) and not encoded
     assert window.fits("x" * 1401, 100) and len(encoded) == 1

@@ -11,6 +11,8 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import (
     HEADING,
     LengthEntry,
+    in_percent,
+    is_count,
     markdown,
     notes,
     place_of,
@@ -60,15 +62,11 @@ def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str
                 kept[key] = "-"
         elif not is_task or metric in (*main, "n", "coverage") or _is_failure(metric, value):
             # lm-eval prints four digits of every float.
-            kept[key] = int(value) if _is_count(metric) else value
+            kept[key] = int(value) if is_count(metric) else value
             error = numbers.get(f"{metric}_stderr{FILTER}")
             if isinstance(error, float) and not math.isnan(error):
                 kept[f"{metric}_stderr{FILTER}"] = error
     return kept
-
-
-def _is_count(metric: str) -> bool:
-    return metric == "n" or metric.startswith("n_")
 
 
 def _is_failure(metric: str, value: Any) -> bool:
@@ -99,11 +97,9 @@ def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:
 def _in_percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of a task by plain name, rates in percent."""
     points = metadata.get("points") or ()
-    result: dict[str, Any] = {"headline": metadata["headline"], "points": points}
-    for key, value in numbers.items():
-        name = key.removesuffix(FILTER)
-        if name == key or name.endswith("_stderr") or not isinstance(value, int | float):
-            continue
-        metric = name.removesuffix("_low").removesuffix("_high")
-        result[name] = value if _is_count(name) or metric in points else 100 * value
-    return result
+    plain = {
+        key.removesuffix(FILTER): value
+        for key, value in numbers.items()
+        if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
+    }
+    return {"headline": metadata["headline"], "points": points, **in_percent(plain, points)}

@@ -7,11 +7,11 @@ refused, because its results could not show which part of a prompt the model has
 
 import inspect
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from long_context_tasks.hosts.lm_eval.patches import is_api_model
-from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window
+from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window, encode
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -105,7 +105,8 @@ def _counter(
         return lambda text: len(model.tok_encode(text)), True
     if not served and arguments.get("pretrained"):
         try:
-            return partial(_count_like_host, _tokenizer(arguments)), True
+            tokenizer = _tokenizer(arguments)
+            return lambda text: len(encode(tokenizer, text)), True
         except _NOT_LOADED:
             pass
     name = options.tokenizer or arguments.get("tokenizer")
@@ -120,14 +121,6 @@ def _counter(
         if options.tokenizer is not None:
             raise
         return None, False
-
-
-def _count_like_host(tokenizer: Any, text: str) -> int:
-    """Count tokens as lm-eval's ``hf`` encodes a prompt: with the tokenizer's own special tokens, but never a second BOS."""
-    first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-    if first is not None and text.startswith(tokenizer.decode(first)):
-        return len(tokenizer.encode(text, add_special_tokens=False))
-    return len(tokenizer.encode(text))
 
 
 @lru_cache(maxsize=4)

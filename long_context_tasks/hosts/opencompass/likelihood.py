@@ -29,29 +29,12 @@ from long_context_tasks.hosts.opencompass.task import (
     host_result,
     task_of,
 )
-from long_context_tasks.hosts.window import Window
+from long_context_tasks.hosts.window import Window, encode, prefix_token
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
 # Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
 _STEP = 512
-
-
-def prefix_token(tokenizer: Any) -> int:
-    """Return the token before the first one, as lm-eval chooses it."""
-    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-        if token is not None:
-            return int(token)
-    raise InputError(
-        "the tokenizer has neither a BOS nor an EOS token, so the first token of a text cannot be scored"
-    )
-
-
-def encode(tokenizer: Any, text: str) -> list[int]:
-    """Return the tokens of a text as lm-eval encodes it: with the tokenizer's own special tokens, but never a second BOS."""
-    begins_with_prefix = text.startswith(tokenizer.decode(prefix_token(tokenizer)))
-    options = {"add_special_tokens": False} if begins_with_prefix else {}
-    return list(tokenizer.encode(text, **options))
 
 
 @dataclass
@@ -80,7 +63,12 @@ class Scorer:
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
-        self.prefix = prefix_token(tokenizer)
+        prefix = prefix_token(tokenizer)
+        if prefix is None:
+            raise InputError(
+                "the tokenizer has neither a BOS nor an EOS token, so the first token of a text cannot be scored"
+            )
+        self.prefix = prefix
         self.n_read = 0  # tokens that the model has read; tests check how many are shared
         self._keeps_cache = True
 

@@ -16,6 +16,7 @@ from typing import Any
 import ijson
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.lengths import is_count, metric_of
 from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
@@ -339,8 +340,7 @@ def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
     for key, value in result.items():
         if isinstance(value, int | float):
             name = match["key"] if (match := _AVERAGE.fullmatch(key)) else key
-            plain = name.removesuffix("_low").removesuffix("_high") in points
-            whole = plain or name == "n" or name.startswith("n_")
+            whole = is_count(name) or metric_of(name) in points
             numbers[name] = number_of(value) if whole else number_of(value) / 100
     return numbers
 

@@ -31,6 +31,7 @@ from long_context_tasks.attention.models import use_attention
 from long_context_tasks.benchmarks.catalogue import load_task, task_options
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.dialogue import Dialogue
+from long_context_tasks.hosts.lengths import in_percent
 from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
@@ -342,12 +343,8 @@ def host_result(
     n_truncated = math.nan if window == UNCHECKED else 0
     flat = [turn for turns in scores for turn in turns]
     numbers = task_numbers(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
-    plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
     return {
-        **{
-            key: value if key == "n" or key.startswith("n_") or key in plain else 100 * value
-            for key, value in numbers.items()
-        },
+        **in_percent(numbers, task.points),
         "lct_task": task.name,
         "headline": task.metrics[0],
         "points": sorted(task.points),
