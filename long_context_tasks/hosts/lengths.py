@@ -144,14 +144,11 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def notes(results: Sequence[Result]) -> list[str]:
-    """Return why cases have no score and how many prompts the host cut; empty if neither happened."""
-    found = []
-    if any(number(result, "n_scored") < number(result, "n") for result in results):
-        counts = {reason: total(results, f"n_{reason}") for reason in UNSCORED}
-        why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
-        found.append(
-            f"* scored/all cases; without a score: {why or 'no reason given'}. Compare models on cases that both could take."
-        )
-    if cut := total(results, "n_truncated"):
-        found.append(f"{cut:.0f} prompts were cut by the host before the model saw them (n_truncated).")
-    return found
+    """Return why cases have no score; empty if all have one."""
+    if not any(number(result, "n_scored") < number(result, "n") for result in results):
+        return []
+    counts = {reason: total(results, f"n_{reason}") for reason in UNSCORED}
+    why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
+    return [
+        f"* scored/all cases; without a score: {why or 'no reason given'}. Compare models on cases that both could take."
+    ]

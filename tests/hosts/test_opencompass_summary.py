@@ -115,18 +115,15 @@ def test_a_missing_result_ends_with_status_1_after_everything_is_written(
 
 def test_what_a_cell_rests_on_is_told(work: Path, summarized: Summarized) -> None:
     results = {("m", task): result(1.0) for task in TASKS}
-    results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, n_does_not_fit=3.0, window=["unchecked"])
+    results["m", TASKS[0]] = result(5.0, 10, 7, n_does_not_fit=3.0, window=["unchecked"])
     results["m", TASKS[1]] = result(5.0, 10, 8, n_does_not_fit=1.0, n_judge_unparsable=1.0)
     status, output = summarized(results)
     assert status == 0 and "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
     assert "without a score: 4 does_not_fit, 1 judge_unparsable. Compare" in output
-    assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
+    assert "window: unchecked" in output and "* scored/all cases" in output
     for reason in ("not_judged", "judge_failed"):
         _, output = summarized({("m", TASKS[0]): result(5.0, 10, 0, **{f"n_{reason}": 10.0})})
         assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
-    unknown = {("m", task): result(1.0, n_truncated=math.nan, window=["unchecked"]) for task in TASKS}
-    _, output = summarized(unknown)
-    assert "prompts were cut" not in output and "window: unchecked" in output
 
 
 def test_a_result_of_other_options_is_not_taken_for_this_runs(
