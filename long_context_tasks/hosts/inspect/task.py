@@ -21,8 +21,7 @@ from inspect_ai.scorer import Score as HostScore
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import TypeAdapter
 
-from long_context_tasks.benchmarks.catalogue import parse_task
-from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, parse_task
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.messages import not_judged_hint, warn_of_misspelt_variables
