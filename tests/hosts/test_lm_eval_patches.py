@@ -41,9 +41,10 @@ def test_a_task_is_loaded_once(manager: Any, monkeypatch: pytest.MonkeyPatch) ->
     task = manager._lct_loaded[TASK]
     assert manager.load([TASK])["tasks"][TASK] is task
     assert manager.load([TASK])["tasks"][TASK] is not task
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/a_program"])
-    manager.match_tasks([TASK])
-    assert not manager._lct_loaded
+    for words in (["/usr/bin/a_program"], ["/usr/bin/lm_eval", "validate"]):
+        monkeypatch.setattr(sys, "argv", words)
+        manager.match_tasks([TASK])
+        assert not manager._lct_loaded
 
 
 @pytest.mark.parametrize(

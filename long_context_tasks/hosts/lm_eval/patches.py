@@ -1,7 +1,7 @@
 """Everything that this package changes in lm-eval 0.4.13, which has no entry points for tasks, tables or weights yet.
 
 :data:`PATCHES` at the end is the whole list. The start-up hook (``startup/long_context_tasks_hook.py``) applies it when lm-eval is imported,
-:class:`~.task.CaseTask` once more when lm-eval has made its model, for modules that were not loaded before. Every patch fails soft: a
+:class:`~.task.CaseTask` applies it again when lm-eval has made its model, for modules that were not loaded before. Every patch fails soft: a
 version of lm-eval that we have not seen runs without it, and one warning is logged.
 """
 
@@ -131,8 +131,8 @@ def _loading_before_the_model(match: _Function) -> _Function:
 
     def match_tasks(self: Any, task_list: list[str]) -> list[str]:
         names: list[str] = match(self, task_list)
-        # Another program may match names only to list them.
-        if is_command(sys.argv):
+        # Other programs and `lm_eval validate` may match names only to list them.
+        if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
             loaded = vars(self).setdefault(_LOADED, {})
             loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self.task_index, name)}
         return names
