@@ -196,7 +196,7 @@ def test_no_content_is_an_empty_answer(published: Path, monkeypatch: pytest.Monk
     case = task.loaded.cases.cases[0]
     task._unfit = {}
     for text, expected in (("the server said A2", Score(0.0, "empty")), ("A2", Score(1.0))):
-        [scores] = score_turns(task.loaded, case, task._first_response(case, text))
+        [scores] = score_turns(task.loaded, case, [task._response(case.id, text)])
         assert scores["strict_accuracy"] == expected
 
 
