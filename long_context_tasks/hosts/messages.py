@@ -53,7 +53,7 @@ def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
         for name in unknown
         if name not in known
     }
-    return {name: found[0] for name, found in near.items() if found}
+    return {name: similar[0] for name, similar in near.items() if similar}
 
 
 def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None:

@@ -23,9 +23,9 @@ def describe_rope(model: Any) -> str:
     if config is None:
         return ""
     used = rope_settings(config)
-    own = _own_settings(checkpoint) if used and checkpoint else {}
+    of_checkpoint = _own_settings(checkpoint) if used and checkpoint else {}
     for kind, settings in used.items():
-        base, before = settings["rope_theta"], own.get(kind, settings)["rope_theta"]
+        base, before = settings["rope_theta"], of_checkpoint.get(kind, settings)["rope_theta"]
         if base != before:
             logger.warning(
                 "%s: the engine uses the RoPE base %g, the checkpoint has %g; unless NTK-aware scaling is meant, name the "
@@ -45,16 +45,16 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
     >>> rope_settings(SimpleNamespace(rope_theta=500000.0, rope_scaling=None))
     {'': {'rope_type': 'default', 'rope_theta': 500000.0}}
     """
-    found = getattr(config, "rope_parameters", None)
+    parameters = getattr(config, "rope_parameters", None)
     # transformers 4 takes the base from the config even if ``rope_scaling`` names another.
-    base = None if found else getattr(config, "rope_theta", None)
-    found = found or getattr(config, "rope_scaling", None) or {}
-    if not isinstance(found, Mapping) or not (found or base):
+    base = None if parameters else getattr(config, "rope_theta", None)
+    parameters = parameters or getattr(config, "rope_scaling", None) or {}
+    if not isinstance(parameters, Mapping) or not (parameters or base):
         return {}  # a model without rotary positions
-    if found and all(isinstance(value, Mapping) for value in found.values()):
-        by_kind = {str(kind): dict(value) for kind, value in found.items()}
+    if parameters and all(isinstance(value, Mapping) for value in parameters.values()):
+        by_kind = {str(kind): dict(value) for kind, value in parameters.items()}
     else:
-        by_kind = {"": dict(found)}
+        by_kind = {"": dict(parameters)}
     return {
         kind: {
             **values,
@@ -67,8 +67,8 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
 
 def own_base(checkpoint: str, default: float) -> float:
     """Return the RoPE base of a checkpoint on this machine; ``default`` if it is not here or has several."""
-    own = _own_settings(checkpoint)
-    return float(own[""]["rope_theta"]) if "" in own else default
+    settings = _own_settings(checkpoint)
+    return float(settings[""]["rope_theta"]) if "" in settings else default
 
 
 def _config(model: Any) -> tuple[Any, str]:

@@ -278,11 +278,11 @@ def _check_cases(run: StoredRun, root: Path) -> None:
     if not root.is_dir():
         raise InputError(f"{run}: its built cases are not in {root}; name their folder with --cases")
     folders = [path for path in (root, *sorted(root.iterdir())) if (path / MANIFEST).is_file()]
-    there = [manifest_digest(read_manifest(folder)) for folder in folders]
-    then = run.provenance.get(CASES_SHA256)
-    if then and there and then not in there:
+    hashes = [manifest_digest(read_manifest(folder)) for folder in folders]
+    expected = run.provenance.get(CASES_SHA256)
+    if expected and hashes and expected not in hashes:
         raise InputError(
-            f"{run}: ran on built cases with the hash {then}, and {root} holds cases with {', '.join(there)}; name the folder of the "
+            f"{run}: ran on built cases with the hash {expected}, and {root} holds cases with {', '.join(hashes)}; name the folder of the "
             "run's cases with --cases"
         )
 

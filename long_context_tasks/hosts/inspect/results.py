@@ -29,7 +29,7 @@ _LONG = {"messages", "events", "events_data", "attachments", "store", "output", 
 
 def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     """Return the runs whose logs, given by name, are in a folder; an interrupted one counts only until a later log finishes it."""
-    found: list[Found] = []
+    runs: list[Found] = []
     # By the id of the task, which eval-retry keeps.
     unfinished: dict[str, Found] = {}
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
@@ -40,13 +40,13 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
                 remedy = f"finish it with inspect eval-retry {path}"
                 unfinished[run.provenance["task_id"]] = (path, f"{path}: not finished ({stopped}); {remedy}")
             else:
-                found.append(run)
+                runs.append(run)
         except ImportError:
-            found.append((path, str(lacking("inspect", f"{path}: reading this log", "inspect_ai"))))
+            runs.append((path, str(lacking("inspect", f"{path}: reading this log", "inspect_ai"))))
         except Exception as error:  # readers of a damaged archive raise almost anything
-            found.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
-    finished = {run.provenance["task_id"] for run in found if isinstance(run, StoredRun)}
-    return found + [one for task, one in unfinished.items() if task not in finished]
+            runs.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
+    finished = {run.provenance["task_id"] for run in runs if isinstance(run, StoredRun)}
+    return runs + [run for task, run in unfinished.items() if task not in finished]
 
 
 def _header(path: Path) -> StoredRun | None:

@@ -268,7 +268,11 @@ def host_score(
     return HostScore(
         value={name: None if math.isnan(mean) else mean for name, mean in means.items()},
         answer=answers["response"],
-        metadata={**answers, "verdicts": [[one.row() for one in turn] for turn in verdicts], "turns": rows},
+        metadata={
+            **answers,
+            "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],
+            "turns": rows,
+        },
     )
 
 
@@ -291,12 +295,12 @@ def numbers(metrics: list[str], intervals: list[str], points: dict[str, Any]) ->
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         turns, clusters = turns_of(scores)
         checked = all((sample.score.metadata or {})["window"] != UNCHECKED for sample in scores)
-        found = task_numbers(turns, clusters, metrics, intervals, 0 if checked else math.nan, points)
+        results = task_numbers(turns, clusters, metrics, intervals, 0 if checked else math.nan, points)
         for name in intervals:
-            found[f"{name}_stderr"] = mean_of_scores([turn[name] for turn in turns], clusters).se
+            results[f"{name}_stderr"] = mean_of_scores([turn[name] for turn in turns], clusters).se
         return {
             key: value
-            for key, value in found.items()
+            for key, value in results.items()
             if not math.isnan(value) and (value or key == "n_truncated" or not key.startswith("n_"))
         }
 

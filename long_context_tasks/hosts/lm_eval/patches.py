@@ -351,8 +351,8 @@ def _converting_async(model: Any) -> _Function:
             if len(messages) == 1:
                 return [REFUSED]
             answers = []
-            for place, message in enumerate(messages):
-                keys = cache_keys[place : place + 1] if cache_keys else None
+            for number, message in enumerate(messages):
+                keys = cache_keys[number : number + 1] if cache_keys else None
                 answers += await amodel_call(session, sem, [message], cache_keys=keys, **kwargs)
             return answers
 
@@ -415,7 +415,7 @@ def _without_refusals(get: _Function) -> _Function:
 
         from long_context_tasks.hosts.window import REFUSED
 
-        for key in (hash_args("generate_until", one.args) for one in requests if is_ours(one)):
+        for key in (hash_args("generate_until", request.args) for request in requests if is_ours(request)):
             if store.get(key) == REFUSED:
                 del store[key]
 

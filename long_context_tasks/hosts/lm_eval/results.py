@@ -66,24 +66,24 @@ def model_name(row: Mapping[str, Any]) -> str:
 
 
 def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    found: list[Found] = []
+    runs: list[Found] = []
     samples = {(match["time"], match["task"]): name for name in files if (match := _SAMPLES.fullmatch(name))}
     times = set()
     for name in files:
         if match := _RESULTS.fullmatch(name):
             times.add(match["time"])
-            found += _runs_of(folder / name, match["time"], samples)
+            runs += _runs_of(folder / name, match["time"], samples)
     for (time, task), name in samples.items():
         path = folder / name
         if time not in times and _is_ours(path):
-            found.append(
+            runs.append(
                 (
                     path,
                     f"{path}: its results file, of {time}, is missing, so that the options of {task} are unknown; put the file "
                     "back, or run again",
                 )
             )
-    return found
+    return runs
 
 
 def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> Iterator[Found]:

@@ -50,23 +50,23 @@ def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str
     A headline without a value gets a dash: the counts explain it. Other metrics without a value are left out.
     """
     is_task = f"n{FILTER}" in numbers
-    kept: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for key, value in numbers.items():
         metric = key.removesuffix(FILTER)
         if metric == key:  # a fact such as the alias
-            kept[key] = value
+            shown[key] = value
         elif metric.endswith("_stderr"):
             continue
         elif isinstance(value, float) and math.isnan(value):
             if metric == main[0]:
-                kept[key] = "-"
+                shown[key] = "-"
         elif not is_task or metric in (*main, "n", "coverage") or _is_failure(metric, value):
             # lm-eval prints four digits of every float.
-            kept[key] = int(value) if is_count(metric) else value
+            shown[key] = int(value) if is_count(metric) else value
             error = numbers.get(f"{metric}_stderr{FILTER}")
             if isinstance(error, float) and not math.isnan(error):
-                kept[f"{metric}_stderr{FILTER}"] = error
-    return kept
+                shown[f"{metric}_stderr{FILTER}"] = error
+    return shown
 
 
 def _is_failure(metric: str, value: Any) -> bool:

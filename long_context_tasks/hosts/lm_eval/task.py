@@ -78,8 +78,8 @@ class CaseInstance(Instance):  # type: ignore[misc]
     @arguments.setter
     def arguments(self, value: tuple[Any, ...]) -> None:
         first, *others = value
-        kept = first.encode("utf-8", "surrogatepass") if type(first) is str else first
-        self._kept = (kept, *others)
+        encoded = first.encode("utf-8", "surrogatepass") if type(first) is str else first
+        self._kept = (encoded, *others)
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
@@ -279,12 +279,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 self.OUTPUT_TYPE,
                 doc,
                 argument,
-                place,
+                index,
                 metadata=(name, doc_id, repeats if fits else 0),
                 window_is_unchecked=not self.window.checked,
                 context=partial(self._context, case),
             )
-            for place, argument in enumerate(arguments)
+            for index, argument in enumerate(arguments)
         ]
         return instances if self.loaded.by_likelihood else instances[0]
 
@@ -543,11 +543,11 @@ def _total(values: Sequence[Any]) -> float:
 
 def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
     """Return a figure of the scores of all turns that have one; see :meth:`CaseTask._row` for their form."""
-    kept = [turn for turn in _turns(scored) if not math.isnan(turn["value"])]
-    if not kept:
+    turns = [turn for turn in _turns(scored) if not math.isnan(turn["value"])]
+    if not turns:
         return math.nan
     return figure(
-        [turn["value"] for turn in kept],
-        [turn["cluster"] for turn in kept],
-        stds=[turn["std"] for turn in kept],
+        [turn["value"] for turn in turns],
+        [turn["cluster"] for turn in turns],
+        stds=[turn["std"] for turn in turns],
     )

@@ -66,9 +66,9 @@ def _made_from() -> Iterator[bytes]:
             spec = importlib.util.find_spec(point.module)
         except ImportError:  # reported when the benchmark is used
             continue
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            found = (Path(place) / name for name in ("card.yaml", "__init__.py"))
-            yield from (path.read_bytes() for path in found if path.is_file())
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            files = (Path(folder) / name for name in ("card.yaml", "__init__.py"))
+            yield from (path.read_bytes() for path in files if path.is_file())
 
 
 def task_files() -> dict[str, str]:

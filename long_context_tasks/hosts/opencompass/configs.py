@@ -191,17 +191,17 @@ def official_groups() -> list[str]:
 
 def not_run(tasks: Iterable[str]) -> list[str]:
     """Return a sentence for each name in LCT_TASKS whose task is not in a run, with the remedy."""
-    held = set(tasks)
+    in_run = set(tasks)
     groups = official_groups()
     published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
     sentences = []
     for name in wanted_names():
         if name == OFFICIAL:
-            if not held & published:
+            if not in_run & published:
                 sentences.append(
                     f"{VARIABLE}={OFFICIAL} means the tasks in {', '.join(groups)}; this run holds none of them"
                 )
-        elif name not in held:
+        elif name not in in_run:
             group = group_of(catalogue.parse_task(name))
             sentences.append(
                 f"{VARIABLE} names {name}, which no dataset file of this run holds; it is in {group}: "
@@ -285,16 +285,16 @@ def _of_this_package(specs: Sequence[TaskSpec]) -> list[str]:
 
 def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> list[dict[str, Any]]:
     """Return the datasets of the tasks in LCT_TASKS, which have to be in ``specs``, or of ``plain``."""
-    names, held = wanted_names() or plain, {spec.name for spec in specs}
-    if unknown := [name for name in names if name not in held and name != OFFICIAL]:
-        there = ", ".join(plain or default_tasks(specs[0].benchmark))
+    names, known = wanted_names() or plain, {spec.name for spec in specs}
+    if unknown := [name for name in names if name not in known and name != OFFICIAL]:
+        offered = ", ".join(plain or default_tasks(specs[0].benchmark))
         raise InputError(
-            f"{VARIABLE}: not tasks of this config file: {', '.join(unknown)}; it has {there} and more; `lct tasks` lists all"
+            f"{VARIABLE}: not tasks of this config file: {', '.join(unknown)}; it has {offered} and more; `lct tasks` lists all"
         )
     groups = official_groups() if OFFICIAL in names else []
     official = [spec.name for spec in specs if group_of(spec) in groups]
-    found = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
-    rows = [dataset(task, **options) for task in found]
+    tasks = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
+    rows = [dataset(task, **options) for task in tasks]
     runs, gpus = whole("LCT_RUNS", 1), whole("LCT_EVAL_GPUS", 0, 0)
     return [{**row, "n": runs, "k": runs, "eval_cfg": {**row["eval_cfg"], "num_gpus": gpus}} for row in rows]
 

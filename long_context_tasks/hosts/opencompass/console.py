@@ -17,8 +17,8 @@ def last_error(log: str) -> str:
 
     If that line only refers to the log, the last two errors that OpenCompass logged take the place of the reference.
     """
-    found: list[str] = _ERROR.findall(log)
-    error = re.sub(r"^(?:\w+\.)+(?=\w)", "", found[-1]) if found else ""
+    errors: list[str] = _ERROR.findall(log)
+    error = re.sub(r"^(?:\w+\.)+(?=\w)", "", errors[-1]) if errors else ""
     if error.endswith(_SEE_LOG) and (logged := _LOGGED.findall(log)):
         last = "; ".join(message.strip()[:200] for message in dict.fromkeys(logged[-2:]))
         error = error.replace(_SEE_LOG, without_secrets(last))

@@ -76,13 +76,13 @@ class Scorer:
         """Return the sum of the log-probabilities (nats) of all tokens of each text."""
         results = [0.0] * len(texts)
         path = _Path()
-        for place in sorted(range(len(texts)), key=lambda place: list(texts[place])):
-            tokens = list(texts[place])
+        for index in sorted(range(len(texts)), key=lambda i: list(texts[i])):
+            tokens = list(texts[index])
             # The model predicts tokens[i] from inputs[:i + 1]; a shared input whose next token differs is read again.
             shared = takewhile(lambda pair: pair[0] == pair[1], zip(path.inputs[1:], tokens, strict=False))
             path.cut(sum(1 for _ in shared))
             self._read(path, tokens)
-            results[place] = math.fsum(path.log_probs)
+            results[index] = math.fsum(path.log_probs)
         return results
 
     @torch.inference_mode()
@@ -92,8 +92,8 @@ class Scorer:
         while (start := len(path.inputs)) < len(inputs):
             part = inputs[start : start + _STEP] if self._keeps_cache else inputs
             ids = torch.tensor([part], device=self.model.device)
-            kept = {"past_key_values": path.cache, "use_cache": True} if self._keeps_cache else {}
-            output = self.model(input_ids=ids, **kept)
+            cached = {"past_key_values": path.cache, "use_cache": True} if self._keeps_cache else {}
+            output = self.model(input_ids=ids, **cached)
             self.n_read += len(part)
             path.cache = getattr(output, "past_key_values", None)
             if self._keeps_cache and not hasattr(path.cache, "crop"):

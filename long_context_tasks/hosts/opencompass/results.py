@@ -187,14 +187,14 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
     if predictions.name != PREDICTIONS:
         return []
     setup = read_setup(predictions.parent)
-    found: list[Found] = []
+    runs: list[Found] = []
     for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
         for name, files in _grouped([name for name in names if name.endswith(".json")], setup).items():
             if open_parts := [part for part in begun if name in (part, _stem(part))]:
                 begun -= set(open_parts)
-                found.append(_unfinished(model, min(open_parts)))
+                runs.append(_unfinished(model, min(open_parts)))
                 continue
             try:
                 run = _run(setup, model.name, name, [model / file for file in files])
@@ -203,13 +203,13 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
                     model / files[0],
                     f"{_damaged(model / files[0], error)}; or its result is damaged: then evaluate again with -m eval -r",
                 )
-            found += [run] if run else []
-        found += [
+            runs += [run] if run else []
+        runs += [
             _unfinished(model, name)
             for name in sorted(begun)
             if _task(name, setup) or _task(_stem(name), setup)
         ]
-    return found
+    return runs
 
 
 def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
@@ -352,10 +352,10 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     for path in run.files:
         try:
             content = loads(path.read_bytes())
-            rows = [content[str(place)] for place in range(len(content))]
+            rows = [content[str(number)] for number in range(len(content))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(_damaged(path, error)) from error
-        for place, row in enumerate(rows):
+        for number, row in enumerate(rows):
             try:
                 given = given or row[GIVEN]
                 if row[GIVEN] != given:
@@ -364,7 +364,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
                 yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id]), {}))
             except DAMAGE as error:
                 raise InputError(
-                    f"{path}, row {place}: not a prediction of our tasks ({short(error)}); run again"
+                    f"{path}, row {number}: not a prediction of our tasks ({short(error)}); run again"
                 ) from error
             seen[case_id] += 1
 
@@ -374,10 +374,10 @@ def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str
     responses = tuple(from_stored_form(text, row["lct_status"]))
 
     def turns(value: Any) -> tuple[Any, ...]:
-        found = tuple(value) if isinstance(row["lct_status"], list) else (value,)
-        if len(found) != len(responses):
-            raise ValueError(f"scores of {len(found)} turns, and {len(responses)} responses")
-        return found
+        values = tuple(value) if isinstance(row["lct_status"], list) else (value,)
+        if len(values) != len(responses):
+            raise ValueError(f"scores of {len(values)} turns, and {len(responses)} responses")
+        return values
 
     return StoredCase(
         id=case_id,

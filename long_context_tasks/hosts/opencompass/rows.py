@@ -105,7 +105,7 @@ class RowStore:
         part = self.path.with_name(f".{self.path.name}.part")
         with part.open("w", encoding="utf-8", newline="\n") as file:
             json.dump(
-                {str(place): row for place, row in enumerate(self.rows)}, file, indent=1, ensure_ascii=False
+                {str(number): row for number, row in enumerate(self.rows)}, file, indent=1, ensure_ascii=False
             )
         part.replace(self.path)
         self._log.unlink(missing_ok=True)

@@ -57,13 +57,13 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
     for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
         folder = work_dir / "logs" / stage / model
         paths = sorted(folder.glob("*.out"), key=lambda path: (not path.stem.startswith(dataset), path.stem))
-        found = []
+        errors = []
         for path in paths:
             text = path.read_text(encoding="utf-8", errors="replace")
             if error := last_error(text):
-                found.append((dataset not in path.stem and dataset not in text, path, error))
-        if found:
-            _, path, error = min(found, key=lambda log: log[0])
+                errors.append((dataset not in path.stem and dataset not in text, path, error))
+        if errors:
+            _, path, error = min(errors, key=lambda log: log[0])
             return path, error
         if paths:
             return paths[0], ""
@@ -171,8 +171,8 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                 name = model.get("summarizer_abbr") or model_abbr_from_cfg(model)
                 for config in combination["datasets"]:
                     dataset = dataset_abbr_from_cfg(config)
-                    found = raw.get(name, {}).get(dataset)
-                    result = None if found is None else plain(found)
+                    numbers = raw.get(name, {}).get(dataset)
+                    result = None if numbers is None else plain(numbers)
                     task, change = str(config.get("lct_task")), _change(result, config)
                     yield LengthEntry(name, dataset, _place(config, result), result, task, change)
 
@@ -198,15 +198,15 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield dataset, key
 
     def _notes(self, results: Sequence[Result]) -> list[str]:
-        found = notes(results)
+        lines = notes(results)
         if total(results, f"n_{NOT_JUDGED}") or total(results, f"n_{JUDGE_FAILED}"):
             folder = shlex.quote(str(Path(self.work_dir).resolve()))
-            found.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
+            lines.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
         if any("unchecked" in str(result.get("window")) for result in results):
-            found.append(
+            lines.append(
                 "window: unchecked (set lct_window, or max_seq_len of the model, to have lengths checked first)."
             )
-        return found
+        return lines
 
     def _failure(self, entry: LengthEntry) -> str:
         path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)

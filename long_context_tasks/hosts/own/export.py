@@ -94,7 +94,7 @@ def _row(task: LoadedTask, case: Case, turn: int, gold: bool) -> dict[str, Any]:
     if task.candidates is not None:
         sent: dict[str, Any] = {"candidates": list(task.candidates(case, task.cases.documents))}
     else:
-        messages = task.messages(case, turn, [placeholder(place) for place in range(turn)])
+        messages = task.messages(case, turn, [placeholder(earlier) for earlier in range(turn)])
         sent = {
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             # A prompt with a placeholder is never sent, so its hash would match nothing.
@@ -115,7 +115,7 @@ def _row(task: LoadedTask, case: Case, turn: int, gold: bool) -> dict[str, Any]:
 
 
 def _is_open(messages: Iterable[Message], turn: int) -> bool:
-    open_texts = {placeholder(place) for place in range(turn)}
+    open_texts = {placeholder(earlier) for earlier in range(turn)}
     return any(message.role == "assistant" and message.content in open_texts for message in messages)
 
 

@@ -119,8 +119,8 @@ class Reader:
         with torch.inference_mode():
             read = self.model(torch.tensor([ids], device=self.model.device), use_cache=True, logits_to_keep=1)
         memory: Any = DynamicCache()
-        for place, layer in enumerate(read.past_key_values.layers):
-            memory.update(layer.keys[:, :, ::compression], layer.values[:, :, ::compression], place)
+        for number, layer in enumerate(read.past_key_values.layers):
+            memory.update(layer.keys[:, :, ::compression], layer.values[:, :, ::compression], number)
         return memory
 
 
@@ -158,9 +158,9 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
     index = bm25s.BM25()
     index.index(words, show_progress=False)
     asked = bm25s.tokenize(list(queries), stopwords="en", show_progress=False)
-    found, scores = index.retrieve(asked, k=settings.hits, show_progress=False)
+    numbers, scores = index.retrieve(asked, k=settings.hits, show_progress=False)
     # A query without a word of the text finds nothing.
-    return [chunks[place] for place in sorted({int(place) for place in found[scores > 0]})]
+    return [chunks[number] for number in sorted({int(number) for number in numbers[scores > 0]})]
 
 
 def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:
@@ -176,19 +176,19 @@ def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> It
         context, query = parts
         if not context or sum(context in message["content"] for message in row["messages"]) != 1:
             raise InputError(f"{task.name}, case {case.id}: its prompt does not hold its context as one text")
-        found = clues(reader, context, query, settings)
-        response, kept = None, []
-        if found is not None:
-            kept = passages(context, [*found, query], settings)
+        clue_texts = clues(reader, context, query, settings)
+        response, used = None, []
+        if clue_texts is not None:
+            used = passages(context, [*clue_texts, query], settings)
             short = [
-                {**message, "content": message["content"].replace(context, "\n\n".join(kept))}
+                {**message, "content": message["content"].replace(context, "\n\n".join(used))}
                 for message in row["messages"]
             ]
             ids = reader.ids(reader.prompt(short))
             if reader.fits(len(ids) + row["max_gen_toks"]):
                 response = reader.answer(ids, row["max_gen_toks"])
         status = {} if response is not None else {"status": DOES_NOT_FIT}
-        yield {"id": case.id, "response": response, **status, "clues": found, "passages": len(kept)}
+        yield {"id": case.id, "response": response, **status, "clues": clue_texts, "passages": len(used)}
 
 
 def write_responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings, out: Path) -> None:

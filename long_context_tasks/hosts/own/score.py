@@ -48,16 +48,16 @@ _KIND = "own run"
 
 
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    found: list[Found] = []
+    runs: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
             row = loads(path.read_bytes())
             if row["kind"] != _KIND:
                 raise ValueError(f"not of the kind {_KIND!r}")
-            found.append(_run(path, row))
+            runs.append(_run(path, row))
         except (OSError, *DAMAGE) as error:
-            found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
-    return found
+            runs.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
+    return runs
 
 
 def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
@@ -180,10 +180,10 @@ def score_own(
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
     # The name of a model may have slashes.
-    place = folder / re.sub(r"[^\w.-]", "_", model) / f"own_{task.name}_{made}.json"
+    path = folder / re.sub(r"[^\w.-]", "_", model) / f"own_{task.name}_{made}.json"
     # Names have a resolution of one second.
-    if place.exists():
-        raise InputError(f"{place}: is there already; wait a second, or choose another --out")
+    if path.exists():
+        raise InputError(f"{path}: is there already; wait a second, or choose another --out")
     about = {
         "format": FORMAT,
         "kind": _KIND,
@@ -193,12 +193,12 @@ def score_own(
         **facts_of(task),
         "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
-    make_folder(place.parent, remedy="choose another --out")
+    make_folder(path.parent, remedy="choose another --out")
     rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-    write_whole(place.with_suffix(".jsonl"), lines)
-    write_json(place, about)
-    return _run(place, about)
+    write_whole(path.with_suffix(".jsonl"), lines)
+    write_json(path, about)
+    return _run(path, about)
 
 
 def _row(

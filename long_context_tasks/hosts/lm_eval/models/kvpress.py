@@ -76,13 +76,13 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
     # From the inside out: a press around another one takes it as an argument.
     for kind in reversed(kinds):
         fields = set(signature(kind).parameters)
-        own = {key: left.pop(key) for key in list(left) if key in fields}
+        of_kind = {key: left.pop(key) for key in list(left) if key in fields}
         if press is not None and "press" not in fields:
             raise InputError(f"press={name}: {kind.__name__} takes no other press; leave one of them out")
         if press is None and "press" in _required(kind):
             raise InputError(f"press={name}: needs a press inside; write {name}+snapkv")
         try:
-            press = kind(**own) if press is None else kind(press=press, **own)
+            press = kind(**of_kind) if press is None else kind(press=press, **of_kind)
         except (AssertionError, TypeError, ValueError) as error:
             raise InputError(f"press={name}: kvpress refuses its settings ({error!r})") from error
     if left:

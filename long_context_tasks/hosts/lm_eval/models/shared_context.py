@@ -46,22 +46,22 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         # All ends first: a request that cannot be split is refused before the first context is read.
         ends = [self._context_end(request) for request in requests]
         together: dict[int, list[int]] = {}
-        for place, end in enumerate(ends):
-            together.setdefault(hash(requests[place].args[0][:end]), []).append(place)
+        for index, end in enumerate(ends):
+            together.setdefault(hash(requests[index].args[0][:end]), []).append(index)
         answers = [""] * len(requests)
         progress = tqdm(total=len(requests), disable=disable_tqdm or self.rank != 0, desc="Questions")
         for group in together.values():
             read: ReadContext | None = None
-            for place in group:
-                prompt, settings = requests[place].args
+            for index in group:
+                prompt, settings = requests[index].args
                 ids = self.tok_encode(prompt)
                 # The last token is read with the question: its logits are the first answer token's.
-                n = min(shared_tokens(ids, self.tok_encode(prompt[: ends[place]])), len(ids) - 1)
+                n = min(shared_tokens(ids, self.tok_encode(prompt[: ends[index]])), len(ids) - 1)
                 if read is None or list(read.ids) != ids[:n]:
                     read = None  # frees its memory first
                     read = self.read(ids[:n]) if n else ReadContext([], DynamicCache(), 0)
-                answers[place] = self._answer(read, ids, settings, keep=place != group[-1])
-                self.cache_hook.add_partial("generate_until", requests[place].args, answers[place])
+                answers[index] = self._answer(read, ids, settings, keep=index != group[-1])
+                self.cache_hook.add_partial("generate_until", requests[index].args, answers[index])
                 progress.update()
         progress.close()
         return answers
@@ -121,7 +121,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         answer, mark = all_ids[len(ids) :], self.think_end_token
         if isinstance(mark, int):
             answer = answer[
-                max((place + 1 for place, token in enumerate(answer) if token == mark), default=0) :
+                max((index + 1 for index, token in enumerate(answer) if token == mark), default=0) :
             ]
         return str(
             postprocess_generated_text(self.tok_decode(answer), stop, mark if isinstance(mark, str) else None)
@@ -130,8 +130,8 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
     @torch.no_grad()
     def _ask(self, cache: Any, ids: Sequence[int], position: int) -> torch.Tensor:
         """Read more tokens into the cache and return the logits after the last, of shape (1, vocabulary), in float32."""
-        for place, part in _parts(cache, ids):
-            positions = torch.arange(position + place, position + place + len(part), device=self.device)
+        for offset, part in _parts(cache, ids):
+            positions = torch.arange(position + offset, position + offset + len(part), device=self.device)
             out = self.model(
                 input_ids=self._row(part),
                 past_key_values=cache,
@@ -149,8 +149,8 @@ def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]
     if len(lengths) < 2:
         yield 0, ids
         return
-    for place in range(len(ids)):
-        yield place, ids[place : place + 1]
+    for offset in range(len(ids)):
+        yield offset, ids[offset : offset + 1]
 
 
 def context_end(prompt: str, context: str) -> int | None:
