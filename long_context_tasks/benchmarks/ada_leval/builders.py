@@ -177,14 +177,11 @@ SYNTHETIC_CASES = 200
 
 
 class AdaLevalBuilder(Builder[Settings]):
-    def file_of(self, length: str) -> str:
+    def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
         """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
         # The length comes before the edition, as in task names.
         before, _, after = self.name.partition(self.task)
-        return f"{before}{self.task}_{length}{after}"
-
-    def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
-        return {length: self.file_of(format_length(length)) for length in settings.lengths}
+        return {length: f"{before}{self.task}_{format_length(length)}{after}" for length in settings.lengths}
 
 
 class TSortBuilder(AdaLevalBuilder[TSortSettings]):

@@ -21,10 +21,10 @@ from long_context_tasks.benchmarks.elitr_bench.archives import (
     PublishedResponse,
 )
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
+from long_context_tasks.benchmarks.elitr_bench.report import middle_test
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import packaged_yaml
 from long_context_tasks.schema.report import Section, Table, interval_text
-from long_context_tasks.stats.comparison import WelchTest, welch_test
 from long_context_tasks.stats.intervals import Interval, cluster_t
 from long_context_tasks.stats.means import could_be_one_run, round_half_up, round_twice
 from long_context_tasks.stats.raters import correlate_raters, means_by_gold_bin
@@ -291,18 +291,12 @@ def _differing(scores: Scores) -> Iterator[PaperFigure]:
             yield PaperFigure(model, "mt_conv - mt_qa", None, mean, len(losses), ends)
 
 
-def middle_test(scores: Scores, model: str) -> WelchTest | None:
-    """Test answers in the middle of the meeting against all others (test, QA, single-turn); None without responses of the model."""
-    groups: dict[bool, list[float]] = {True: [], False: []}
-    for response in scores.of("st_qa_test", model):
-        groups[response.question.position == "M"].append(float(score(response)))
-    return welch_test(groups[True], groups[False], "less") if groups[True] else None
-
-
 def _middle(scores: Scores) -> Iterator[PaperFigure]:
     for model, printed in published()["table10"].items():
         cell = PaperFigure(model, "p", printed, places=3)
-        if (test := middle_test(scores, model)) is None:
+        responses = scores.of("st_qa_test", model)
+        test = middle_test((response.question.position, float(score(response))) for response in responses)
+        if test is None:
             yield replace(cell, reason="not in the archive")
             continue
         note = f"t {test.t:.3f}, df {test.df:.1f}, n {test.n_first} and {test.n_second}"

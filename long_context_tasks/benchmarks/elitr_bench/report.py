@@ -28,7 +28,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats.comparison import welch_test
+from long_context_tasks.stats.comparison import WelchTest, welch_test
 from long_context_tasks.stats.intervals import Interval, cluster_t
 from long_context_tasks.stats.means import RATES, GroupMean, Scale, group_mean
 
@@ -198,17 +198,23 @@ def _labels_table(measured: Sequence[SettingRuns], metric: str) -> Table:
     return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
 
 
+def middle_test(scores: Iterable[tuple[str, float | None]]) -> WelchTest | None:
+    """Test answers in the middle of the meeting against all others (Table 10); None if a group has fewer than two scores.
+
+    ``scores`` has the position of each answer and its score.
+    """
+    groups: dict[bool, list[float]] = {True: [], False: []}
+    for position, value in scores:
+        if value is not None:
+            groups[position == "M"].append(value)
+    return welch_test(groups[True], groups[False], "less") if min(map(len, groups.values())) > 1 else None
+
+
 def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
-    """Test answers in the middle of the meeting against all others, if both groups have two scores or more."""
-    rows = []
-    for entry in measured:
-        groups: dict[bool, list[float]] = {True: [], False: []}
-        for each in entry.questions:
-            if each.value is not None:
-                groups[each.position == "M"].append(each.value)
-        # Welch's test needs two scores in each group.
-        if min(map(len, groups.values())) > 1:
-            rows.append((*entry.row, *test_cells(welch_test(groups[True], groups[False], "less"))))
+    tests = (
+        (entry, middle_test((each.position, each.value) for each in entry.questions)) for entry in measured
+    )
+    rows = [(*entry.row, *test_cells(test)) for entry, test in tests if test is not None]
     title = "are answers in the middle of the meeting lower than the others? One-tailed Welch test (Table 10)"
     return Table("middle", f"{title}, {metric}", (*_WHO, *TEST_COLUMNS), tuple(rows))
 

@@ -13,11 +13,11 @@ from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Publish
 from long_context_tasks.benchmarks.elitr_bench.paper import (
     PaperFigure,
     Scores,
-    middle_test,
     paper_tables,
     published,
     score,
 )
+from long_context_tasks.benchmarks.elitr_bench.report import middle_test
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.means import round_half_up, round_twice
 
@@ -168,7 +168,9 @@ def test_table_9_one_run(tables: Tables, expected: dict[str, Any]) -> None:
 @pytest.mark.vectors
 def test_table_10(scores: Scores, tables: Tables, expected: dict[str, Any]) -> None:
     for row in expected["table10"]:
-        test, cell = middle_test(scores, row["model"]), at(tables["table10"], row["model"], "p")
+        responses = scores.of("st_qa_test", row["model"])
+        test = middle_test((each.question.position, float(score(each))) for each in responses)
+        cell = at(tables["table10"], row["model"], "p")
         assert test is not None
         assert (test.n_first, test.n_second) == (row["n_middle"], row["n_other"])
         found = (test.t, test.df, test.p, test.mean_first, test.mean_second)
