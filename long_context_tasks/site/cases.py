@@ -223,8 +223,10 @@ def _beside(
         by_model.setdefault(by_run[run].model, []).append(run)
     return [
         [model, f"run {label}" if label.isdecimal() else label, lists[run]]
-        for model, own in by_model.items()
-        for run, label in zip(own, labels_of([names.runs.get(run, RunFacts()) for run in own]), strict=True)
+        for model, runs_of_model in by_model.items()
+        for run, label in zip(
+            runs_of_model, labels_of([names.runs.get(run, RunFacts()) for run in runs_of_model]), strict=True
+        )
     ]
 
 

@@ -158,25 +158,25 @@ def _about(card: Card) -> str:
 def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str, str]:
     """Return a sentence on each judge's agreement with people; the user's file takes precedence over papers."""
     measured = {} if agreement is None else read_agreement(agreement)
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
     for judge, settings, benchmark in rows.iter_rows():
         # The first benchmark with a sentence about a judge decides.
-        if judge is None or judge in found:
+        if judge is None or judge in sentences:
             continue
         model = str((loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
         if sentence := sentence or catalogue.benchmark(benchmark).judge_agreement(model):
-            found[judge] = sentence
-    return found
+            sentences[judge] = sentence
+    return sentences
 
 
 def read_agreement(path: Path) -> dict[str, str]:
     """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca compare``."""
     try:
         content = loads(path.read_bytes())
-        found = (
+        sentences = (
             _of_study(content, path.name)
             if "study" in content
             else _of_splits(content["comparison"], path.name)
@@ -184,15 +184,15 @@ def read_agreement(path: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or repr(error)
         raise InputError(f"{path}: no agreement of judges in it ({reason}); {_FORM}") from error
-    if not found:
+    if not sentences:
         raise InputError(
             f"{path}: no pair of a judge and people; name the people's field gold or human, and compare again"
         )
-    return found
+    return sentences
 
 
 def _of_study(content: Mapping[str, Any], name: str) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    figures_of: dict[str, list[str]] = {}
     for row in content["study"]["correlations"]:
         first, second = str(row["first"]), str(row["second"])
         people = [rater for rater in (first, second) if _are_people(rater)]
@@ -202,23 +202,24 @@ def _of_study(content: Mapping[str, Any], name: str) -> dict[str, str]:
         ends = row.get("interval") or {}
         low, high = ends.get("low"), ends.get("high")
         interval = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-        found.setdefault(judge, []).append(
+        figures_of.setdefault(judge, []).append(
             f"{str(row['method']).capitalize()} {float(row['value']):.2f}{interval} with {people[0]}, n = {row['n']}"
         )
     return {
-        judge: f"Correlation with people: {'; '.join(figures)} ({name})." for judge, figures in found.items()
+        judge: f"Correlation with people: {'; '.join(figures)} ({name})."
+        for judge, figures in figures_of.items()
     }
 
 
 def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
-    found = {}
+    sentences = {}
     for row in content["figures"]:
         rho, mae = _mean(row["rho"]), _mean(row["mae"])
         if rho is None:
             continue
         error = "" if mae is None else f", mean absolute error {mae:.3f} on 0 to 1"
-        found[str(row["name"])] = f"Spearman's rho with people {rho:.2f}{error}, n = {row['n']} ({name})."
-    return found
+        sentences[str(row["name"])] = f"Spearman's rho with people {rho:.2f}{error}, n = {row['n']} ({name})."
+    return sentences
 
 
 def _mean(value: Mapping[str, Any]) -> float | None:
@@ -247,7 +248,10 @@ def measured_wer(collection: Collection) -> dict[str, float]:
         value = loads(labels).get(_WER)
         if isinstance(value, int | float):
             rates.setdefault(task, {})[cluster, float(value)] = None
-    return {task: 100 * math.fsum(rate for _, rate in own) / len(own) for task, own in sorted(rates.items())}
+    return {
+        task: 100 * math.fsum(rate for _, rate in of_task) / len(of_task)
+        for task, of_task in sorted(rates.items())
+    }
 
 
 def heat_maps(
@@ -264,13 +268,13 @@ def heat_maps(
         try:
             runs, _ = scored_runs(collected, wanted, rows)
             # Without the host, so that the repeats of a cell on several hosts count together.
-            found = benchmark.heat_maps([replace(run, host="") for run in runs])
+            heat = benchmark.heat_maps([replace(run, host="") for run in runs])
         except Exception as error:  # a plug-in may fail; the rest of the site is made without it
             without.append(f"{cell.task}, {cell.model}: {_reason(error)}")
             continue
         label = words.setting_label(words.settings(cell.settings), cell.judge)
         title = words.joined(words.short_name(cell.task, cell.benchmark), label)
-        maps += [CellMap(cell.model, cell.task, replace(each, title=title)) for each in found]
+        maps += [CellMap(cell.model, cell.task, replace(each, title=title)) for each in heat]
     if not without:
         return maps, []
     first = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")

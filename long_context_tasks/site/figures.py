@@ -70,20 +70,20 @@ def wer_figures(
 
 
 def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
-    own = shown.map
+    heat = shown.map
     data = {
         "kind": "heat",
-        "x": list(own.x),
-        "y": list(own.y),
-        "values": [list(row) for row in own.values],
-        "xTitle": own.x_title,
-        "yTitle": own.y_title,
-        "low": own.low,
-        "high": own.high,
-        "counts": [list(row) for row in own.counts] or None,
+        "x": list(heat.x),
+        "y": list(heat.y),
+        "values": [list(row) for row in heat.values],
+        "xTitle": heat.x_title,
+        "yTitle": heat.y_title,
+        "low": heat.low,
+        "high": heat.high,
+        "counts": [list(row) for row in heat.counts] or None,
     }
-    caption = f"{own.caption} {_COUNTS}" if own.counts else own.caption
-    return Figure(words.joined(shown.model, own.title) if named else own.title, caption, data)
+    caption = f"{heat.caption} {_COUNTS}" if heat.counts else heat.caption
+    return Figure(words.joined(shown.model, heat.title) if named else heat.title, caption, data)
 
 
 def lines_figure(shown: Lines) -> Figure:
@@ -131,7 +131,7 @@ def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: S
         if cell.variant in places:
             lines = groups.setdefault((cell.length or 0, cell.points), {})
             lines.setdefault(name(cell), {}).setdefault(cell.variant, cell.mean)
-    found = []
+    figures = []
     for (length, points), lines in sorted(groups.items()):
         values = sorted({variant for line in lines.values() for variant in line}, key=places.__getitem__)
         if len(values) > 1:
@@ -140,8 +140,8 @@ def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: S
                 for line, means in lines.items()
             ]
             title = f"Score by where the answer was put{f', {tokens(length)}' if length else ''}"
-            found.append(_place_figure(title, named[:MOST_LINES], values, points))
-    return found
+            figures.append(_place_figure(title, named[:MOST_LINES], values, points))
+    return figures
 
 
 _Named = tuple[str, Sequence[tuple[str, Mean]]]
@@ -192,7 +192,7 @@ def _parts(
         # More lines than readers can distinguish go into further figures.
         for start in range(0, len(lines), MOST_LINES):
             part = lines[start : start + MOST_LINES]
-            means = [(line, [(x, cell.mean) for x, cell in own]) for line, own in part]
+            means = [(line, [(x, cell.mean) for x, cell in by_place]) for line, by_place in part]
             yield part, _curves(means, x_title, points)
 
 
@@ -217,11 +217,11 @@ def _curves(
 
 def _chance(lines: Sequence[_Line], options: SiteOptions) -> list[list[float]]:
     """Return chance by length; empty if lines disagree."""
-    found: dict[float, set[float]] = {}
+    by_length: dict[float, set[float]] = {}
     for _, line in lines:
         for x, cell in line:
             if cell.task in options.chance:
-                found.setdefault(x, set()).add(options.chance[cell.task])
-    if not found or any(len(values) > 1 for values in found.values()):
+                by_length.setdefault(x, set()).add(options.chance[cell.task])
+    if not by_length or any(len(values) > 1 for values in by_length.values()):
         return []
-    return [[x, values.pop()] for x, values in sorted(found.items())]
+    return [[x, values.pop()] for x, values in sorted(by_length.items())]

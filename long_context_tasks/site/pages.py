@@ -120,20 +120,17 @@ def _whole(value: float) -> int | None:
 def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> list["PublishedScore"]:
     """Choose one published figure for each model and task: over all cases, by the headline, the official metric or the first one."""
     metrics = {leaf.task: cell.metric for leaf, cell in leaves.items()}
-    found: dict[tuple[str, str], PublishedScore] = {}
+    # A figure for part of the cases is not comparable with a column of all cases.
+    papers = [paper for paper in options.published if not paper.subset and paper.task in metrics]
 
-    def place(paper: "PublishedScore") -> tuple[bool, bool]:
+    def preference(paper: "PublishedScore") -> tuple[bool, bool]:
         headline = metrics[paper.task]
         return paper.metric == headline, is_score(paper, headline, options)
 
-    for paper in options.published:
-        # A figure for part of the cases is not comparable with a column of all cases.
-        if paper.subset or paper.task not in metrics:
-            continue
-        held = found.setdefault((paper.model, paper.task), paper)
-        if place(paper) > place(held):
-            found[paper.model, paper.task] = paper
-    return list(found.values())
+    best: dict[tuple[str, str], PublishedScore] = {}
+    for paper in sorted(papers, key=preference, reverse=True):
+        best.setdefault((paper.model, paper.task), paper)
+    return [best[key] for key in dict.fromkeys((paper.model, paper.task) for paper in papers)]
 
 
 def _published_rows(
@@ -168,16 +165,18 @@ def model_context(
     tops = top_of([*ordered, *others])
     known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # a name may be empty
     figures, tables = [], []
-    for benchmark, own in grouped(ordered, lambda cell: cell.benchmark).items():
+    for benchmark, of_benchmark in grouped(ordered, lambda cell: cell.benchmark).items():
         title = options.benchmarks.get(benchmark, benchmark)
         windows = {"": known.window} if known.window else {}
-        figures += length_figures(own, line_name, windows, options, f"{title}: length")
-        figures += wer_figures(own, lambda cell: line_name(cell, noise=True), options, f"{title}: noise")
-        figures += moved_figures(own, lambda cell: line_name(replace(cell, variant="")), options)
+        figures += length_figures(of_benchmark, line_name, windows, options, f"{title}: length")
+        figures += wer_figures(
+            of_benchmark, lambda cell: line_name(cell, noise=True), options, f"{title}: noise"
+        )
+        figures += moved_figures(of_benchmark, lambda cell: line_name(replace(cell, variant="")), options)
         # Settings that all cells share are in the caption and not in the rows.
-        shared = words.shared(words.settings(cell.settings) for cell in own)
+        shared = words.shared(words.settings(cell.settings) for cell in of_benchmark)
         caption = words.joined(title, words.settings_label(shared))
-        tables.append((caption, rows_of(own, "task", names, options, tops, shared)))
+        tables.append((caption, rows_of(of_benchmark, "task", names, options, tops, shared)))
     split = [each for each in breakdowns if each.cell.model == model]
     figures += position_figures(split, lambda each: setting_name(each.cell, "task"), options)
     figures += [heat_figure(each) for each in options.heat_maps if each.model == model]
@@ -237,9 +236,9 @@ def task_context(
     """Return the data of a task's page; ``family`` has the cells that the leaderboard shows, of all tasks of the family."""
     tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
-    own = [cell for members in tables.values() for cell in members]
-    one, first = own[0], next(iter(tables))
-    tops = top_of([*own, *others])
+    shown = [cell for members in tables.values() for cell in members]
+    one, first = shown[0], next(iter(tables))
+    tops = top_of([*shown, *others])
     papers = sorted(
         (each for each in options.published if each.task == task and each.points == one.points),
         key=lambda paper: -paper.score,
@@ -254,9 +253,9 @@ def task_context(
             )  # figures that are not comparable come last
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
-    models = list(dict.fromkeys(cell.model for cell in own))[:MOST_LINES]
+    models = list(dict.fromkeys(cell.model for cell in shown))[:MOST_LINES]
     # In reverse, so that the best row of a model counts.
-    order = {cell.model: place for place, cell in reversed(list(enumerate(own)))}
+    order = {cell.model: place for place, cell in reversed(list(enumerate(shown)))}
     split = sorted(
         (each for each in breakdowns if each.cell.task == task),
         key=lambda each: order.get(each.cell.model, 0),
@@ -266,8 +265,8 @@ def task_context(
         "task": task,
         "one": one,
         "wer": wer if math.isfinite(wer) else None,
-        "metrics": {cell.metric: options.metrics.get(cell.metric, "") for cell in own},
-        "judges": {cell.judge: options.judges.get(cell.judge, "") for cell in own if cell.judge},
+        "metrics": {cell.metric: options.metrics.get(cell.metric, "") for cell in shown},
+        "judges": {cell.judge: options.judges.get(cell.judge, "") for cell in shown if cell.judge},
         "tables": shown_tables,
         "others": rows_of(others, "model", names, options, tops),
         "siblings": {
@@ -278,8 +277,8 @@ def task_context(
         "n_lines": len(models),
         "side_by_side": _side_by_side(next(iter(tables.values())), names),
         "labels": label_tables(split, "model", options.label_titles),
-        "quality": quality_table(own, "model", names, options.rates),
-        "settings": words.long_settings(cell.settings for cell in [*own, *others]),
+        "quality": quality_table(shown, "model", names, options.rates),
+        "settings": words.long_settings(cell.settings for cell in [*shown, *others]),
     }
 
 
@@ -334,8 +333,8 @@ def benchmark_context(
     papers = grouped(
         (each for each in options.published if each.benchmark == benchmark), lambda paper: paper.task
     )
-    for own in papers.values():
-        own.sort(key=lambda paper: (paper.subset, paper.metric, -paper.score))
+    for scores in papers.values():
+        scores.sort(key=lambda paper: (paper.subset, paper.metric, -paper.score))
     shown_groups = []
     for name, members in groups.items():
         shared = words.shared(words.settings(cell.settings) for cell in members)
@@ -345,11 +344,11 @@ def benchmark_context(
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
         shown_groups.append((caption, rows))
     published = []
-    for name, own in papers.items():
-        points = any(paper.points for paper in own)
-        top = words.scale_top(max(paper.score for paper in own), points=points)
+    for name, scores in papers.items():
+        points = any(paper.points for paper in scores)
+        top = words.scale_top(max(paper.score for paper in scores), points=points)
         shown, page = words.short_name(name, benchmark), names.tasks.get(name, "")
-        published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in own]
+        published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in scores]
     sections = options.sections.get(benchmark, ())
     figures = (figure for section in sections for figure in section.figures)
     return {
@@ -378,11 +377,11 @@ def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
     for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
         # The folder of built cases is different for everyone.
         # Generation arguments are given to the host, not to the task.
-        own = {
+        task_options = {
             key: value
             for key, value in held_settings(settings).items()
             if key.startswith("lct_") and key != "lct_cases"
         }
         text = words.joined(words.settings(settings), f"{n} case{'s' if n != 1 else ''}")
-        rows.append({"task": task, "text": text, "options": json.dumps(own) if own else ""})
+        rows.append({"task": task, "text": text, "options": json.dumps(task_options) if task_options else ""})
     return rows

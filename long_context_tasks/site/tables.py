@@ -73,23 +73,14 @@ def leaf_of(cell: Cell) -> Leaf:
 
 def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:
     """Choose the cell to show for each model and column: the newest version, then a ranked one, then the newest; return also the others."""
-    first: dict[tuple[str, Leaf], Cell] = {}
-    others: list[Cell] = []
-
-    def place(cell: Cell) -> tuple[int, bool, str]:
-        # Scores of an older version are never shown in place of newer ones, even if only they are ranked.
-        return cell.version, cell.ranked, moment(cell.made)
-
-    for cell in cells:
-        held = first.setdefault((cell.model, leaf_of(cell)), cell)
-        if held is cell:
-            continue
-        if place(cell) > place(held):
-            first[cell.model, leaf_of(cell)] = cell
-            others.append(held)
-        else:
-            others.append(cell)
-    return first, others
+    cells = list(cells)
+    best: dict[tuple[str, Leaf], Cell] = {}
+    # Scores of an older version are never shown in place of newer ones, even if only they are ranked.
+    for cell in sorted(cells, key=lambda cell: (cell.version, cell.ranked, moment(cell.made)), reverse=True):
+        best.setdefault((cell.model, leaf_of(cell)), cell)
+    columns = [(cell.model, leaf_of(cell)) for cell in cells]
+    others = [cell for cell, column in zip(cells, columns, strict=True) if best[column] is not cell]
+    return {column: best[column] for column in columns}, others
 
 
 def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]:
@@ -171,15 +162,15 @@ def rows_of(
 
 def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
     """Return name, value, interval and description of the metrics other than the headline."""
-    found = []
+    others = []
     for metric, mean in cell.official.items():
         if metric != cell.metric:
             points = metric in cell.points_metrics
             ends = interval_text(mean, points=points)
-            found.append(
+            others.append(
                 (metric, score_text(mean.value, points=points), ends, options.metrics.get(metric, ""))
             )
-    return found
+    return others
 
 
 def notes_of(cell: Cell) -> list[str]:

@@ -102,10 +102,10 @@ def length_name(length: FamilyLength) -> str:
     return joined(length.family, length.variant, settings(length.settings), judge, bar_words(length))
 
 
-def outcomes(found: EffectiveLength) -> str:
+def outcomes(length: EffectiveLength) -> str:
     """Return the lengths by their outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, and those without scores."""
     groups: dict[str, list[str]] = {}
-    for each in found.lengths:
+    for each in length.lengths:
         name = f"{each.outcome} at" if each.n else "no scores at"
         few = f" ({each.n} of {each.total} cases)" if 0 < each.n < each.total else ""
         groups.setdefault(name, []).append(tokens(each.length) + few)
