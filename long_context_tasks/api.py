@@ -131,17 +131,17 @@ class Task:
         """
         from long_context_tasks.judges.task_judge import score_turns, with_judge
 
-        given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        by_case = {name: self._responses(self._case(name), text) for name, text in responses.items()}
         task, judge = with_judge(self.loaded)
         if judge is None:
             raise InputError(
                 f"{self.name}: no judge to ask; give load_task a judge file (judge='judge.yaml'), or score by rule "
                 "where the task needs no judge"
             )
-        verdicts, _ = judge.verdicts(task, given)
+        verdicts, _ = judge.verdicts(task, by_case)
         return {
             name: score_turns(task, task.by_id[name], turns, verdicts[name], judge.rubric_name)
-            for name, turns in given.items()
+            for name, turns in by_case.items()
         }
 
     def summary(self, scores: Mapping[str, Sequence[CaseScores]]) -> dict[str, float]:
@@ -175,8 +175,8 @@ class Task:
         """
         from long_context_tasks.hosts.own.score import score_own
 
-        given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
-        run = score_own(self.loaded, given, model, Path(folder), pipeline)
+        by_case = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        run = score_own(self.loaded, by_case, model, Path(folder), pipeline)
         return run.folder / f"{run.label}.json"
 
     def _case(self, name: str) -> Case:

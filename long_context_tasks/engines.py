@@ -210,9 +210,9 @@ def cluster(address: str) -> Iterator[RayCluster]:
     try:
         ray.init(address=address or None, logging_level="error", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"--engine ray{address.removeprefix('ray')}: no cluster answers ({said}); `ray start --head` starts one"
+            f"--engine ray{address.removeprefix('ray')}: no cluster answers ({reason}); `ray start --head` starts one"
         ) from error
     try:
         yield RayCluster(ray)

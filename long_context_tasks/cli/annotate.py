@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OnlyTasks, examples, words
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 
 app = typer.Typer(
@@ -94,7 +94,7 @@ def prepare(
         without_rationale=without,
     )
     if missing:
-        typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
+        warn(f"{missing} texts are missing, see above; run the same again to ask for them")
         raise typer.Exit(1)
 
 
@@ -112,7 +112,7 @@ def _write_texts(study: Path, rationales: Path | None, candidates: list[Path], p
             raise InputError(f"{file}: does not name a model")
         written = write_missing(study, model, what, prompts)
         if problems := written.problems:
-            typer.echo(f"{model.name}: {len(problems)} without a text; first: {problems[0]}", err=True)
+            warn(f"{model.name}: {len(problems)} without a text; first: {problems[0]}")
         say(f"{model.name}: {written.done} {what} of {written.wanted}; {written.summary}")
         missing += written.wanted - written.done
     return missing
@@ -265,10 +265,9 @@ def export(
     give(f"{out}: {_write(out, rows, study)} rows", file=out, rows=len(rows))
     waiting = sum(bool(row["flags"]) for row in exchange.review_rows(opened))
     if form == "orca" and waiting:
-        typer.echo(
+        warn(
             f"note: {waiting} questions have flags that no expert has reviewed (`lct annotate review`); "
-            "their ratings are in the file",
-            err=True,
+            "their ratings are in the file"
         )
 
 
@@ -295,15 +294,14 @@ def import_annotations(
             read = PotatoAnswers(read_annotations(source, opened.scale), [], [])
         withdrawn = [key for key in read.withdrawn if key in opened.given]
         named = {*withdrawn, *((each.candidate, each.annotator) for each in read.annotations)}
-        kept = sorted(key for key in opened.given.keys() - named if key[1] in read.annotators)
+        untouched = sorted(key for key in opened.given.keys() - named if key[1] in read.annotators)
         changed = opened.annotate(read.annotations, withdrawn=withdrawn, may_replace=replace)
     for candidate, annotator in withdrawn:
         say(f"deleted: {annotator} withdrew the annotation of {candidate}")
-    if kept:
-        candidate, annotator = kept[0]
-        typer.echo(
-            f"note: {len(kept)} annotations of the study are not in {source} and stay; first: {candidate} by {annotator}",
-            err=True,
+    if untouched:
+        candidate, annotator = untouched[0]
+        warn(
+            f"note: {len(untouched)} annotations of the study are not in {source} and stay; first: {candidate} by {annotator}"
         )
     give(
         f"{study}: {changed - len(withdrawn)} new or changed annotations of {len(read.annotations)} read",

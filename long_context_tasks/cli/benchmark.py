@@ -48,12 +48,12 @@ def new(
     # All files or none, so that a second call after a full disk can use the same name.
     with whole_folder(folder, remedy=_OTHER) as part:
         for source in sorted(_SKELETON.rglob("*.txt")):
-            place = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
-            place = place.replace("package", f"{name}_benchmark")
-            make_folder((part / place).parent, remedy=_OTHER)
+            target = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
+            target = target.replace("package", f"{name}_benchmark")
+            make_folder((part / target).parent, remedy=_OTHER)
             text = source.read_text(encoding="utf-8").replace("NAME", name).replace("CLASS", class_name)
-            write_whole(part / place, text, remedy=_OTHER)
-            written.append(folder / place)
+            write_whole(part / target, text, remedy=_OTHER)
+            written.append(folder / target)
     for path in written:
         say(str(path))
     say(f"Next: pip install -e {folder}; lct check {name} --write")
@@ -83,11 +83,11 @@ def check(
     if write:
         say(f"written: {write_reference(name)}")
     with without_downloads():
-        found = list(check_benchmark(name))
-    wrong = [finding for finding in found if finding.wrong]
-    for finding in found:
+        findings = list(check_benchmark(name))
+    wrong = [finding for finding in findings if finding.wrong]
+    for finding in findings:
         say(f"{'wrong' if finding.wrong else 'note'}: {finding.place}: {finding.text}")
-    add_table("findings", [finding._asdict() for finding in found])
+    add_table("findings", [finding._asdict() for finding in findings])
     give(f"{name}: {len(wrong)} wrong" if wrong else f"{name}: all is well", wrong=len(wrong))
     if wrong:
         raise typer.Exit(1)

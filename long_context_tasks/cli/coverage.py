@@ -139,7 +139,7 @@ def _published(name: str) -> list[str]:
         for spec in specs
         if spec.length != catalogue.ANY and spec.source != "built" and not spec.card.nano
     }
-    return [member for member, own in groups.items() if name in own]
+    return [member for member, group_names in groups.items() if name in group_names]
 
 
 def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:

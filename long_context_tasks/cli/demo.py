@@ -64,8 +64,8 @@ def demo(
     hosts = {"lm-eval": lm_eval, "OpenCompass": opencompass}
     newest = {
         (run.task, host): run
-        for host, place in hosts.items()
-        for run in sorted(find_runs(place).runs, key=attrgetter("made"))
+        for host, output in hosts.items()
+        for run in sorted(find_runs(output).runs, key=attrgetter("made"))
     }
     runs = {(task, host): newest[task, host] for task in names for host in hosts if (task, host) in newest}
     _print_results(runs, chosen["metrics"], model.name)
@@ -80,36 +80,36 @@ def _build(names: Sequence[str], n: int, folder: Path, console: "Console") -> No
     cases = folder / "cases"
     specs = [parse_task(task) for task in names]
     for family in dict.fromkeys(f"{spec.family}_{spec.variant}" for spec in specs):
-        own = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
-        if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in own):
-            lengths = ",".join(spec.length for spec in own)
+        members = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
+        if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in members):
+            lengths = ",".join(spec.length for spec in members)
             command = ["lct", "build", family, "--length", lengths, "--n", str(n), "--out", str(cases)]
             _run(command, folder / f"build_{family}.log", {}, console)
 
 
 def _run_lm_eval(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
-    place = folder / "lm_eval"
+    output = folder / "lm_eval"
     # float32, because half precision is slow or missing on processors.
     command = [
         *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
         *("--tasks", ",".join(names), "--apply_chat_template", "--batch_size", "1", "--log_samples"),
-        *("--output_path", str(place), "--use_cache", str(folder / "lm_eval_cache")),
+        *("--output_path", str(output), "--use_cache", str(folder / "lm_eval_cache")),
         *("--metadata", json.dumps({"lct_cases": str(folder / "cases")})),
     ]
     _run(command, folder / "lm_eval.log", {}, console)
-    return place
+    return output
 
 
 def _run_opencompass(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
     from long_context_tasks.benchmarks.catalogue import parse_task
     from long_context_tasks.cli.tasks import config_folder
 
-    place = folder / "opencompass"
+    output = folder / "opencompass"
     # All tasks of the demo are of one benchmark, so one config file runs them.
     config = config_folder() / f"eval_{parse_task(names[0]).benchmark}.py"
-    command = ["opencompass", str(config), "-w", str(place)]
+    command = ["opencompass", str(config), "-w", str(output)]
     # OpenCompass reuses the responses of an earlier run only if told to continue it.
-    if place.is_dir() and any(place.iterdir()):
+    if output.is_dir() and any(output.iterdir()):
         command += ["-r", "latest"]
     options = {
         "LCT_CASES": str((folder / "cases").resolve()),
@@ -117,7 +117,7 @@ def _run_opencompass(names: Sequence[str], model: Path, folder: Path, console: "
         "LCT_MODEL": str(model),
     }
     _run(command, folder / "opencompass.log", options, console)
-    return place
+    return output
 
 
 def _run(command: list[str], log: Path, environment: Mapping[str, str], console: "Console") -> None:
@@ -127,13 +127,13 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
     # Of this environment, which need not be on the PATH.
     program = Path(sys.executable).with_name(command[0])
     # The caller's own options (LCT_N, LCT_WINDOW, ...) would change the run.
-    kept = {
+    inherited = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith("LCT_") or key == "LCT_CACHE_DIR"
     }
     # Everything is on this machine; offline, the hosts do not wait for the hub.
-    variables = {**kept, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    variables = {**inherited, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     with log.open("w", encoding="utf-8") as file:
         result = subprocess.run(
             [str(program), *command[1:]], stdout=file, stderr=subprocess.STDOUT, env=variables, check=False

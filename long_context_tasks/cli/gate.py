@@ -71,14 +71,16 @@ def gate(
     if any(isinstance(stack, StoredStack) for stack in stacks):
         cells = stored_cells(stacks, data_dir)
     else:
-        given = {f"lct_{name}": value for name, value in typed.items()}
-        cells = planned_cells(words(tasks), words(length), {**given, "lct_n": n, "lct_data_dir": data_dir})
+        run_options = {f"lct_{name}": value for name, value in typed.items()}
+        cells = planned_cells(
+            words(tasks), words(length), {**run_options, "lct_n": n, "lct_data_dir": data_dir}
+        )
     settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
-    found = run_gate(stacks, cells, settings, _progress)
-    page = write_gate(found, stacks, cells, out, private=private)
-    give(found.text(), **document_of(found), page=page)
+    result = run_gate(stacks, cells, settings, _progress)
+    page = write_gate(result, stacks, cells, out, private=private)
+    give(result.text(), **document_of(result), page=page)
     say(f"page: {page}")
-    raise typer.Exit(EXIT[found.verdict])
+    raise typer.Exit(EXIT[result.verdict])
 
 
 # To standard error, because standard output holds the verdict or the document of --json.

@@ -68,8 +68,8 @@ def run(
     from long_context_tasks.results.judging import judged_run, prepare, with_seeds
     from long_context_tasks.results.new_scores import RunTasks
 
-    found = runs_below(results)
-    chosen = chosen_runs(found.runs, tasks)
+    stored = runs_below(results)
+    chosen = chosen_runs(stored.runs, tasks)
     configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
         # One short call, so that a wrong key or model is an error before the runs are read.
@@ -78,7 +78,7 @@ def run(
     any_task = any(kind_of(config).prepare is not None for config in configs)
     loaded = RunTasks(Places(data_dir, cases))
     ready, skipped = prepare(chosen, loaded, any_task=any_task)
-    skipped = [*(problem.message for problem in found.problems), *skipped]
+    skipped = [*(problem.message for problem in stored.problems), *skipped]
     for message in skipped:
         warn(f"skipped: {message}")
     if not ready:
@@ -119,21 +119,21 @@ def runs_below(results: Path) -> "FoundRuns":
     """Find the runs of our tasks below a folder."""
     from long_context_tasks.results import find_runs
 
-    found = find_runs(results)
-    if not found.runs and not found.problems:
+    stored = find_runs(results)
+    if not stored.runs and not stored.problems:
         raise InputError(
             f"{results}: holds no runs of our tasks; give the folder of lm-eval's --output_path (with --log_samples) or "
             "OpenCompass's -w"
         )
-    return found
+    return stored
 
 
 def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
     """Return the runs of some tasks, a list with commas; of all tasks if it is empty."""
     names = words(tasks)
-    there = {run.task for run in runs}
-    if unknown := [name for name in names if name not in there]:
-        raise InputError(f"--tasks {', '.join(unknown)}: no such runs; there are: {', '.join(sorted(there))}")
+    known = {run.task for run in runs}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"--tasks {', '.join(unknown)}: no such runs; there are: {', '.join(sorted(known))}")
     return [run for run in runs if not names or run.task in names]
 
 
@@ -197,26 +197,26 @@ def compare(
         raise InputError(f"--panel {panel}: agreement needs two raters or more")
     study = study_raters(table.ratings, table.clusters, gold, table.labels)
     _print_study(study, gold, by)
-    found: Panel | None = None
+    agreement: Panel | None = None
     try:
         if not members and (unknown := [name for name in table.ratings if name not in table.scales]):
             raise InputError(
                 f"the rows do not state the scale of {', '.join(unknown)}; add scales, or name raters of one scale with --panel"
             )
         scores, note = on_one_scale(table, members or list(table.ratings))
-        found = study_panel(scores, table.clusters)
+        agreement = study_panel(scores, table.clusters)
     except (InputError, ValueError) as error:
         if members:
             raise InputError(f"--panel: {error}") from error
         say(f"ICC left out: {error}")
-    if found is not None:
-        _print_panel(found)
+    if agreement is not None:
+        _print_panel(agreement)
         if note:
             say(note)
     if out is not None:
         content = {
             "study": asdict(study),
-            "icc": asdict(found) if found is not None else None,
+            "icc": asdict(agreement) if agreement is not None else None,
         }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)

@@ -125,9 +125,9 @@ def inject(
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{transcript}: cannot be read ({reason}); give a text file in UTF-8") from error
-    found = default_rules() if rules is None else Rules.read(rules)
+    error_rules = default_rules() if rules is None else Rules.read(rules)
     try:
-        noisy = inject_noise(text, found, wer, noise_seed(seed, transcript.stem, wer), mode)
+        noisy = inject_noise(text, error_rules, wer, noise_seed(seed, transcript.stem, wer), mode)
     except InputError as error:
         raise _named(transcript, error) from error
     if out is None:

@@ -31,7 +31,10 @@ from long_context_tasks.cli.output import (
     say,
     warn,
 )
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_json, write_whole
 from long_context_tasks.schema.report import interval_text
+from long_context_tasks.schema.validated import validated
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.plugin import Benchmark
@@ -59,7 +62,6 @@ app = typer.Typer(
 def _publisher(name: str) -> "Benchmark":
     """Return a benchmark that publishes ratings of responses."""
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import InputError
 
     if name in catalogue.benchmark_names() and catalogue.benchmark(name).has_ratings:
         return catalogue.benchmark(name)
@@ -86,8 +88,6 @@ def data(
     """Make training data: ratings mapped to 1 to 5, raters' remarks removed from the text, parts without a common question."""
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.orca.preparation import DataSettings, prepare, write_data
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.validated import validated
 
     settings = validated(DataSettings, typed_options(ctx), "lct orca data")
     if output.resolve() in {path.resolve() for path in files or []}:
@@ -141,7 +141,6 @@ def train(
     """
     from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
-    from long_context_tasks.schema.validated import validated
 
     typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
     settings = validated(TrainSettings, typed, "lct orca train")
@@ -180,30 +179,28 @@ def score(
     that was stopped.
     """
     from long_context_tasks.orca.score_file import ScoreSettings, score_file
-    from long_context_tasks.schema.files import json_value
-    from long_context_tasks.schema.validated import validated
 
     settings = validated(ScoreSettings, typed_options(ctx), "lct orca score")
-    found = score_file(
+    scored = score_file(
         data, checkpoint, settings, out=out, dev=dev, device=device, window=tokens(window), report=warn
     )
     if out is None:
-        add_table(f"scores of {data.name}", found.rows)
-        for row in found.rows if not json_wanted() else ():
+        add_table(f"scores of {data.name}", scored.rows)
+        for row in scored.rows if not json_wanted() else ():
             typer.echo(json.dumps(json_value(row), ensure_ascii=False))
         return
-    _print_agreement(data.name, found)
-    if found.clamping is not None:
-        _print_clamping(data.name, found.clamping)
-    give(f"{out}: {len(found.rows)} rows", file=out, rows=len(found.rows))
+    _print_agreement(data.name, scored)
+    if scored.clamping is not None:
+        _print_clamping(data.name, scored.clamping)
+    give(f"{out}: {len(scored.rows)} rows", file=out, rows=len(scored.rows))
 
 
-def _print_agreement(name: str, found: "ScoredFile") -> None:
+def _print_agreement(name: str, scored: "ScoredFile") -> None:
     """Print the agreement of the scores with the ratings of a file, next to shortcuts and controls."""
     from long_context_tasks.orca import item_agreement
     from long_context_tasks.orca.controls import beside_shortcuts
 
-    figures = item_agreement(found.items, found.means, found.variances)
+    figures = item_agreement(scored.items, scored.means, scored.variances)
     if not figures.n:
         return
     table = [
@@ -216,7 +213,7 @@ def _print_agreement(name: str, found: "ScoredFile") -> None:
     ]
     title = f"Agreement with the ratings in {name}, all on 0 to 1"
     print_table(title, ["figure", "n", "value"], table, places=4)
-    ranked = beside_shortcuts(found.items, {"orca": found.means, **found.controls})
+    ranked = beside_shortcuts(scored.items, {"orca": scored.means, **scored.controls})
     questions = ranked[0].clusters
     print_table(
         "Compared with shortcuts that read no answer: Spearman's rho with people",
@@ -228,24 +225,24 @@ def _print_agreement(name: str, found: "ScoredFile") -> None:
         say(f"note: {questions} questions are too few for an interval; it is narrower than it should be")
 
 
-def _print_clamping(name: str, found: "Clamping") -> None:
-    if found.useful is None:
+def _print_clamping(name: str, clamping: "Clamping") -> None:
+    if clamping.useful is None:
         warn(
             "WARNING: all predicted means of the development part are equal, so no threshold is better than another; "
-            f"{found.threshold:g} is the first one tried, as in the released code"
+            f"{clamping.threshold:g} is the first one tried, as in the released code"
         )
-    elif not found.useful:
+    elif not clamping.useful:
         warn("clamping does not help on the development part: the threshold is 0")
     rows = [
-        [title, each.n, changed, each.rho, each.tau, each.mae]
-        for title, each, changed in (
-            ("as predicted", found.before, None),
-            ("clamped", found.after, found.changed),
+        [title, figures.n, changed, figures.rho, figures.tau, figures.mae]
+        for title, figures, changed in (
+            ("as predicted", clamping.before, None),
+            ("clamped", clamping.after, clamping.changed),
         )
     ]
-    give(threshold=found.threshold)
+    give(threshold=clamping.threshold)
     columns = ["means", "n rated", "changed", "rho", "tau", "MAE"]
-    print_table(f"{name}, clamped at a variance of {found.threshold:.8f}", columns, rows, places=4)
+    print_table(f"{name}, clamped at a variance of {clamping.threshold:.8f}", columns, rows, places=4)
 
 
 @app.command(
@@ -288,7 +285,6 @@ def rate(
     """
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.orca.study.rating import RatingColumn
-    from long_context_tasks.schema import InputError
 
     check_out(out)
     if published:
@@ -340,7 +336,6 @@ def _rated(
 def _write_rated(out: Path, keys: Sequence[tuple[str, str]], columns: "Sequence[RatingColumn]") -> None:
     """Write all rows and report missing scores; exit code 1 if there are some."""
     from long_context_tasks.orca.study.rating import rated_rows
-    from long_context_tasks.schema.files import write_whole
 
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rated_rows(keys, columns))
     write_whole(out, lines, remedy="choose another place with --out")
@@ -390,54 +385,53 @@ def compare(
     from long_context_tasks.judges.ratings import read_ratings
     from long_context_tasks.orca.splits import PARTS, read_splits
     from long_context_tasks.orca.study.comparison import compare_files
-    from long_context_tasks.schema.files import write_json
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
-    found, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or ())
+    comparison, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or ())
     for note in filter(None, (table.note, *notes)):
         warn(f"note: {note}")
-    _print_comparison(found, splits)
+    _print_comparison(comparison, splits)
     for name, learned in fusions.items():
         _print_fusion(name, splits, learned)
     if out is not None:
         counts = [{part: len(getattr(split, part)) for part in PARTS} for split in splits]
         content = {
             "splits": [{"name": split.name, **each} for split, each in zip(splits, counts, strict=True)],
-            "comparison": asdict(found),
+            "comparison": asdict(comparison),
             "fusions": {name: list(map(asdict, learned)) for name, learned in fusions.items()},
         }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
 
 
-def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]") -> None:
+def _print_comparison(comparison: "Comparison", splits: "Sequence[SplitItems]") -> None:
     from long_context_tasks.orca.study.comparison import over_wordings
 
     spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
     rows = []
-    for each in found.figures:
-        figures = map(_spread, (each.rho, each.tau, each.mae, each.variance_mae))
-        rows.append([each.name, each.kind, str(each.n), *figures])
+    for rater in comparison.figures:
+        figures = map(_spread, (rater.rho, rater.tau, rater.mae, rater.variance_mae))
+        rows.append([rater.name, rater.kind, str(rater.n), *figures])
     print_table(
         f"Agreement with people on the test parts, all on 0 to 1, {spread}",
         ["rater", "kind", "n", "Spearman's rho", "Kendall's tau-b", "MAE of mean", "MAE of variance"],
         rows,
         ("kind",),
     )
-    if wordings := over_wordings(found.figures):
+    if wordings := over_wordings(comparison.figures):
         print_table(
             "Mean ± sd over the wordings of a prompt",
             ["judge", "wordings", "Spearman's rho", "MAE of mean"],
             [[name, str(n), _spread(rho), _spread(mae)] for name, n, rho, mae in wordings],
         )
-    if found.left_out:
-        lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
+    if comparison.left_out:
+        lacking = ", ".join(f"{name} {count}" for name, count in comparison.lacking.items())
         say(
-            f"{found.left_out} of {found.total} test answers left out, as a rater has no score for them: {lacking}"
+            f"{comparison.left_out} of {comparison.total} test answers left out, as a rater has no score for them: {lacking}"
         )
     else:
-        say(f"all {found.total} test answers of the splits; every rater has a score for each")
+        say(f"all {comparison.total} test answers of the splits; every rater has a score for each")
 
 
 def _print_fusion(name: str, splits: "Sequence[SplitItems]", learned: "Sequence[Fusion]") -> None:

@@ -179,8 +179,8 @@ def plan(
     if missing and not results:
         raise InputError("--missing reads folders with results; name them, e.g. lct plan --missing results/")
     typed, costs = typed_options(ctx), CostOptions.model_fields
-    given = {name: typed.pop(name) for name in costs if name in typed}
-    chosen = validated(CostOptions, given, "lct plan", places={name: flag_of(name) for name in costs})
+    cost_options = {name: typed.pop(name) for name in costs if name in typed}
+    chosen = validated(CostOptions, cost_options, "lct plan", places={name: flag_of(name) for name in costs})
     named = models or []
     # With several models the tokenizer and window of one would be wrong for the others.
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
@@ -250,22 +250,22 @@ def _plan_missing(
     from long_context_tasks.results.plan.cost import first_names
     from long_context_tasks.results.plan.missing import find_missing
 
-    found: Missing = find_missing(names, results, models, options, without_downloads)
+    listing: Missing = find_missing(names, results, models, options, without_downloads)
     if as_json:
-        give_document(found.document())
-        return found.done
-    if table := found.table():
+        give_document(listing.document())
+        return listing.done
+    if table := listing.table():
         _print(table)
-    states = Counts(cell.state for cell in found.cells)
+    states = Counts(cell.state for cell in listing.cells)
     say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
-    for command, cells in found.commands.items():
+    for command, cells in listing.commands.items():
         tasks = first_names([cell.task for cell in cells])
         say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}")
-    for problem in found.problems:
+    for problem in listing.problems:
         warn(f"not used: {problem}")
-    for task, reason in found.without_data.items():
+    for task, reason in listing.without_data.items():
         warn(f"cases not counted: {task}: {reason} {_FETCH}")
-    return found.done
+    return listing.done
 
 
 def _print(table: "Table") -> None:

@@ -313,7 +313,7 @@ def cases_of(
 
     # Only one task is in memory at a time: its texts may be large.
     loaded: tuple[str, LoadedTask | None] = ("", None)
-    by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
+    by_task = sorted(collected.evaluations.items(), key=lambda item: item[1].run.task_key)
     for run, evaluation in by_task:
         key = evaluation.run.task_key
         if inputs and key != loaded[0]:
@@ -395,30 +395,30 @@ def compare(
         if not cells:
             known = ", ".join(sorted(collection.runs["task"].unique())[:20])
             raise InputError(f"--tasks {tasks}: no run of such a task; there are: {known}")
-    found = compare_models(collection, cells, names, margins)
+    comparisons = compare_models(collection, cells, names, margins)
     if as_json:
-        give_document(as_document(found))
+        give_document(as_document(comparisons))
     else:
-        _print_comparisons(found)
+        _print_comparisons(comparisons)
     if out is not None:
-        write_whole(out, text_in(out.suffix.lower(), found), remedy=_OTHER_OUT)
+        write_whole(out, text_in(out.suffix.lower(), comparisons), remedy=_OTHER_OUT)
         warn(f"written: {out}")
     end_with_problems(collection.problems)
 
 
-def _print_comparisons(found: "Comparisons") -> None:
+def _print_comparisons(comparisons: "Comparisons") -> None:
     from long_context_tasks.results.compare import TEXT_COLUMNS, by_pair, heading, notes, shown_table
     from long_context_tasks.results.tables import printable
 
-    for pair, compared in by_pair(found).items():
+    for pair, compared in by_pair(comparisons).items():
         columns, shown = shown_table(heading(pair[0]), heading(pair[1]), compared)
         print_table(" and ".join(map(printable, pair)), columns, shown, TEXT_COLUMNS)
-    for line in notes(found):
+    for line in notes(comparisons):
         say(line)
-    for line in found.not_compared[:_MOST_NOT_COMPARED]:
+    for line in comparisons.not_compared[:_MOST_NOT_COMPARED]:
         warn(f"not compared: {line}")
-    if len(found.not_compared) > _MOST_NOT_COMPARED:
-        warn(f"... and {len(found.not_compared) - _MOST_NOT_COMPARED} more; --out FILE lists all")
+    if len(comparisons.not_compared) > _MOST_NOT_COMPARED:
+        warn(f"... and {len(comparisons.not_compared) - _MOST_NOT_COMPARED} more; --out FILE lists all")
 
 
 @app.command(
@@ -521,9 +521,9 @@ def check(
         warn(f"problem: {problem}")
     bad = len({problem.partition(": ")[0] for problem in problems})
     counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
-    found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+    summary = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
     # Standard output holds nothing but the Markdown, so that it can go to a file.
-    typer.echo(f"{found}; checked: checksums, columns, {CHECKS}", err=bool(against) or json_wanted())
+    typer.echo(f"{summary}; checked: checksums, columns, {CHECKS}", err=bool(against) or json_wanted())
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if against:
         _give_difference([Path(place) for place in against], paths)
@@ -531,17 +531,17 @@ def check(
         raise typer.Exit(1)
 
 
-def _bundles_in(given: "Sequence[Path]") -> list[Path]:
+def _bundles_in(files: "Sequence[Path]") -> list[Path]:
     from long_context_tasks.results import bundles_below
 
     paths: list[Path] = []
-    for place in given:
-        if not place.exists():
-            raise InputError(f"{place}: no such file; give bundles that `lct report pack` wrote")
-        if place.is_dir() and not bundles_below(place):
-            raise InputError(f"{place}: no bundle (*.lct.zip) in it")
+    for path in files:
+        if not path.exists():
+            raise InputError(f"{path}: no such file; give bundles that `lct report pack` wrote")
+        if path.is_dir() and not bundles_below(path):
+            raise InputError(f"{path}: no bundle (*.lct.zip) in it")
         # A file given by name is checked whatever its ending.
-        paths += bundles_below(place) if place.is_dir() else [place]
+        paths += bundles_below(path) if path.is_dir() else [path]
     return list(dict.fromkeys(paths))
 
 
@@ -612,10 +612,10 @@ def export(
     if eee is None and eval_results is None:
         raise InputError("nothing to write; give --eee FOLDER, --eval-results FOLDER, or both")
     datasets = dict(pair.partition("=")[::2] for pair in dataset or ())
-    for name, place in datasets.items():
-        if name not in catalogue.benchmark_names() or place.count("/") != 1:
+    for name, repository in datasets.items():
+        if name not in catalogue.benchmark_names() or repository.count("/") != 1:
             raise InputError(
-                f"--dataset {name}={place}: give BENCHMARK=ORG/NAME with a benchmark of `lct tasks`"
+                f"--dataset {name}={repository}: give BENCHMARK=ORG/NAME with a benchmark of `lct tasks`"
             )
     if eval_results is not None and not datasets:
         raise InputError(

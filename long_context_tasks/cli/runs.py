@@ -102,12 +102,12 @@ def _rescored(
     from long_context_tasks.results.new_scores import RunTasks
     from long_context_tasks.results.rescore import rescored_run
 
-    found = runs_below(results)
-    skipped = [problem.message for problem in found.problems]
+    stored = runs_below(results)
+    skipped = [problem.message for problem in stored.problems]
     made: list[Rescored] = []
     # RunTasks loads a task once for all of its runs.
     again = partial(rescored_run, RunTasks(places), write)
-    for run in engine.mapped(again, chosen_runs(found.runs, tasks)):
+    for run in engine.mapped(again, chosen_runs(stored.runs, tasks)):
         for result in run:
             if isinstance(result, str):
                 skipped.append(result)
@@ -190,11 +190,11 @@ def export(
     if gold:
         exporting.check_gold(task, options)
     loaded = exporting.load(task, options)
-    place = out or Path(f"{task}.jsonl")
-    requests = exporting.write_export(loaded, place, gold=gold)
+    path = out or Path(f"{task}.jsonl")
+    requests = exporting.write_export(loaded, path, gold=gold)
     give(
-        f"{place}: {requests} requests of {len(loaded.cases)} cases",
-        path=place,
+        f"{path}: {requests} requests of {len(loaded.cases)} cases",
+        path=path,
         requests=requests,
         cases=len(loaded.cases),
         task=task,

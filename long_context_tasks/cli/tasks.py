@@ -73,10 +73,10 @@ def tasks(
     if paths is not None:
         _print_path(paths)
         return
-    every = {spec.name: spec for spec in task_specs()}
+    specs = {spec.name: spec for spec in task_specs()}
     groups = lm_eval_groups()
     members = {group: frozenset(members_of(group, groups)) for group in groups}
-    chosen = [every[name] for name in _matching(patterns or [], every, groups)]
+    chosen = [specs[name] for name in _matching(patterns or [], specs, groups)]
     if names and not json_wanted():
         say("\n".join(spec.name for spec in chosen))
         return
@@ -97,8 +97,8 @@ def tasks(
         "is the group of these tasks."
     )
     if not patterns:
-        own = {spec.group for spec in chosen}
-        others = (f"{name} ({len(members[name])})" for name in groups if name not in own)
+        own_groups = {spec.group for spec in chosen}
+        others = (f"{name} ({len(members[name])})" for name in groups if name not in own_groups)
         say(f"Other groups: {', '.join(others)}")
 
 
@@ -110,17 +110,17 @@ def _print_path(host: str) -> None:
 
 
 def _matching(
-    patterns: Sequence[str], every: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
+    patterns: Sequence[str], specs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Return the names of all tasks that match the patterns, in the order of the cards."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks
 
     matching: set[str] = set()
     for word in patterns:
-        parts = {name for name in every if word in name}
+        parts = {name for name in specs if word in name}
         # A group may be a part of a name as well: then it means the group only.
         matching |= parts if parts and word not in groups else {*parts, *expand_tasks([word], groups)}
-    return [name for name in every if name in matching or not patterns]
+    return [name for name in specs if name in matching or not patterns]
 
 
 def _row(spec: "TaskSpec", options: Any, members: Mapping[str, frozenset[str]]) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _here(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return whether the data of the tasks is on this machine, or for how many of them."""
-    there = sum(row["data_here"] is True for row in rows)
+    available = sum(row["data_here"] is True for row in rows)
     if rows[0]["data_here"] is None:
         return "?"
-    return {0: "no", len(rows): "yes"}.get(there, f"{there}/{len(rows)}")
+    return {0: "no", len(rows): "yes"}.get(available, f"{available}/{len(rows)}")
 
 
 def _line_of(row: Mapping[str, Any]) -> str:
@@ -187,5 +187,5 @@ def _choices(rows: Sequence[Mapping[str, Any]]) -> str:
     if len(sizes) > 2:
         sizes = [f"{sizes[0]} to {sizes[-1]}"]
     noise = [match[1] for row in rows if (match := _WER.search(row["task"]))]
-    found = [*sizes, *more] or list(dict.fromkeys(row["split"] for row in rows if row["split"]))
-    return ", ".join([*found, *([f"NN {noise[0]} to {noise[-1]}"] if noise else [])])
+    choices = [*sizes, *more] or list(dict.fromkeys(row["split"] for row in rows if row["split"]))
+    return ", ".join([*choices, *([f"NN {noise[0]} to {noise[-1]}"] if noise else [])])

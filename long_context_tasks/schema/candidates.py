@@ -212,18 +212,18 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
     if found and opening > found[0].start:
         opening = 0
     weighed: list[Candidate] = []
-    chain = 0  # where the candidates begin that are joined to the present one
-    for one in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
+    chain = 0  # where the candidates begin that are joined to the present answer
+    for answer in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
         last = weighed[-1] if weighed else None
         begin = last.end if last else 0
-        gap, tail = text[begin : one.start], text[one.end : one.end + _NEAR]
-        lead, heading = introduction(text, one.start, begin)
+        gap, tail = text[begin : answer.start], text[answer.end : answer.end + _NEAR]
+        lead, heading = introduction(text, answer.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
         not_but = last and last.standing is Standing.DENIED and re.search(r"\bbut\b", gap[-_NEAR:])
         if last and joined(gap) and not own_sentence and not not_but:
             level = last.standing
         else:
-            level = standing(text, one, lead, heading, opening)
+            level = standing(text, answer, lead, heading, opening)
             chain = len(weighed)
         if last and gap[:9].strip(" *_`") == ">":
             level = Standing.DENIED
@@ -235,7 +235,7 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
             level = min(level, Standing.ASIDE)
         elif Standing.ASIDE < level < Standing.CHOSEN and _PRAISED.match(tail):
             level = Standing.CHOSEN
-        weighed.append(Candidate(one.answer, one.start, one.end, level, f"{heading} {lead}".strip()))
+        weighed.append(Candidate(answer.answer, answer.start, answer.end, level, f"{heading} {lead}".strip()))
     return weighed
 
 
@@ -244,26 +244,28 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
 
     1. Denied candidates never count, mentioned ones and asides only if there is nothing else, in this order.
     2. Candidates introduced as alternatives ("Strict reading: ...") choose nothing if they differ.
-    3. After words that take back a candidate ("wait", "correction") the last one counts.
-    4. The highest standing counts, if all candidates that have it agree; if those in lines of their own disagree, a chosen one.
+    3. After words that take back a candidate ("wait", "correction") the last candidate counts.
+    4. The highest standing counts, if all candidates that have it agree; if those in lines of their own disagree, a chosen candidate.
 
     >>> given, final = Candidate("A1", 0, 2, Standing.FIRST), Candidate("A3", 12, 14, Standing.FINAL)
     >>> choose("A1? Answer: A3", [given, final]).answer
     'A3'
     """
     # All claims from GIVEN upwards compete; below, the best level that there is.
-    levels = {min(one.standing, Standing.GIVEN) for one in candidates} - {Standing.DENIED}
-    claims = _without_cut_repetition([one for one in candidates if levels and one.standing >= max(levels)])
-    rivals = [one for one in claims if one.answer != claims[-1].answer]
+    levels = {min(candidate.standing, Standing.GIVEN) for candidate in candidates} - {Standing.DENIED}
+    claims = _without_cut_repetition(
+        [candidate for candidate in candidates if levels and candidate.standing >= max(levels)]
+    )
+    rivals = [candidate for candidate in claims if candidate.answer != claims[-1].answer]
     if not rivals:
-        return max(claims, key=lambda one: one.standing, default=None)
-    if any(_ALTERNATES.match(one.introduction) for one in claims):
+        return max(claims, key=lambda candidate: candidate.standing, default=None)
+    if any(_ALTERNATES.match(candidate.introduction) for candidate in claims):
         return None
     if has("retracts", text[rivals[-1].end : claims[-1].start]):
         return claims[-1]
-    for highest in (max(one.standing for one in claims), Standing.CHOSEN):
-        best = [one for one in claims if one.standing is highest]
-        if best and all(one.answer == best[0].answer for one in best):
+    for highest in (max(candidate.standing for candidate in claims), Standing.CHOSEN):
+        best = [candidate for candidate in claims if candidate.standing is highest]
+        if best and all(candidate.answer == best[0].answer for candidate in best):
             return best[0]
         if highest is not Standing.ALONE:
             return None
@@ -275,5 +277,9 @@ def _without_cut_repetition(candidates: list[Candidate]) -> list[Candidate]:
     if not candidates or not isinstance(candidates[-1].answer, tuple):
         return candidates
     *earlier, last = candidates
-    whole = [one for one in earlier if one.answer[: len(last.answer)] == last.answer != one.answer]
+    whole = [
+        candidate
+        for candidate in earlier
+        if candidate.answer[: len(last.answer)] == last.answer != candidate.answer
+    ]
     return earlier if len(whole) > 1 else candidates

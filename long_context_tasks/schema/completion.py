@@ -35,15 +35,15 @@ def mended(body: Any) -> dict[str, Any]:
     return {**body, "choices": [_choice(choice, place) for place, choice in enumerate(choices)]}
 
 
-def _choice(given: Any, place: int) -> dict[str, Any]:
-    if not isinstance(given, dict):
+def _choice(row: Any, place: int) -> dict[str, Any]:
+    if not isinstance(row, dict):
         raise NoCompletion("status 200 with a choice that is not an object")
     # Some routers put the error of a provider into the choice, with status 200.
-    if given.get("error"):
-        raise _failure(given["error"])
+    if row.get("error"):
+        raise _failure(row["error"])
     # A list's order is the order of the choices in every server that leaves the index out.
-    index = given.get("index")
-    choice: dict[str, Any] = {**given, "index": place if index is None else index}
+    index = row.get("index")
+    choice: dict[str, Any] = {**row, "index": place if index is None else index}
     message = choice.get("message")
     # A text completion, or a server that omits the message of an empty answer.
     if message is None:
@@ -87,13 +87,13 @@ def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
 
 def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
     if not error:
-        said = "without choices" if no_choices else "that is not an OpenAI-style completion"
-        return NoCompletion(f"status 200 with a body {said}", no_choices=no_choices)
+        problem = "without choices" if no_choices else "that is not an OpenAI-style completion"
+        return NoCompletion(f"status 200 with a body {problem}", no_choices=no_choices)
     row = error if isinstance(error, dict) else {"message": str(error)}
-    given = str(row.get("code", ""))
+    code_text = str(row.get("code", ""))
     # Codes may also be words; only a status of HTTP decides whether the call is repeated.
-    code = int(given) if given.isdecimal() and 400 <= int(given) <= 599 else None
-    shown = f" (code {given})" if given else ""
+    code = int(code_text) if code_text.isdecimal() and 400 <= int(code_text) <= 599 else None
+    shown = f" (code {code_text})" if code_text else ""
     return NoCompletion(
         f"status 200 with an error in the body: {row.get('message') or 'no message'}{shown}", code
     )
@@ -105,5 +105,5 @@ def thinking_of(message: Mapping[str, Any]) -> str:
     >>> thinking_of({"content": None, "reasoning": "hm"})
     'hm'
     """
-    found = (message.get(name) for name in THINKING_FIELDS)
-    return next((value for value in found if isinstance(value, str) and value), "")
+    texts = (message.get(name) for name in THINKING_FIELDS)
+    return next((value for value in texts if isinstance(value, str) and value), "")

@@ -39,11 +39,11 @@ def _extras() -> dict[str, list[str]]:
         lines = requires(PACKAGE) or []
     except PackageNotFoundError:  # run from a source tree that is not installed
         lines = []
-    found: dict[str, list[str]] = {}
+    extras: dict[str, list[str]] = {}
     for line in lines:
         if (match := _REQUIREMENT.match(line)) and _normal(match[1]) != _normal(PACKAGE):
-            found.setdefault(_normal(match[1]), []).append(match[2])
-    return found
+            extras.setdefault(_normal(match[1]), []).append(match[2])
+    return extras
 
 
 def _normal(name: str) -> str:

@@ -304,14 +304,17 @@ def loads(data: bytes | str) -> Any:
         ValueError: not JSON, or beyond the limits above. UnicodeDecodeError, a subclass: not UTF-8.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    opened = raw.count(b"[") + raw.count(b"{")
-    # Brackets and commas in texts are counted at first; removing texts is slow and rarely needed.
-    if opened + raw.count(b",") > MOST_VALUES:
+    digits = raw.translate(_ONLY_DIGITS)
+    opened, long_number = raw.count(b"[") + raw.count(b"{"), b"0" * (MOST_DIGITS + 1)
+    # Brackets, commas and digits in texts are counted at first; removing texts is slow and rarely needed.
+    if opened + raw.count(b",") > MOST_VALUES or long_number in digits:
         bare = _TEXT.sub(b"", raw)
         if sum(map(bare.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES} values")
+        if long_number in bare.translate(_ONLY_DIGITS):
+            raise ValueError(f"a number of more than {MOST_DIGITS} digits")
     try:
-        value = _parsed(data, raw.translate(_ONLY_DIGITS))
+        value = _parsed(data, digits)
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     if opened > DEEPEST:
@@ -335,22 +338,8 @@ def _parsed(data: bytes | str, digits: bytes) -> Any:
             return _fast(data)
         except ValueError:
             pass  # NaN, for example: the standard library decides
-    text = data if isinstance(data, str) else data.decode("utf-8-sig")
-    # Checking every number is slow and rarely needed.
-    return (_CHECKED if b"0" * (MOST_DIGITS + 1) in digits else _PLAIN).decode(text)
+    return json.loads(data if isinstance(data, str) else data.decode("utf-8-sig"))
 
 
-def _whole(text: str) -> int:
-    return int(_short(text))
-
-
-def _short(text: str) -> str:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"a number of more than {MOST_DIGITS} digits")
-    return text
-
-
-_PLAIN = json.JSONDecoder()
-_CHECKED = json.JSONDecoder(parse_int=_whole, parse_float=lambda text: float(_short(text)))
 _ONLY_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')

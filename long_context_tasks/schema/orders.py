@@ -64,18 +64,18 @@ def runs(text: str) -> list[Run]:
     >>> runs("In 1815: Part 2 -> Part 1, then [3].")
     [(3, 7, [1815]), (14, 34, [2, 1, 3])]
     """
-    found: list[Run] = []
+    numbered: list[Run] = []
     # One pass over the tokens, because replies that repeat themselves have a million of them.
     goes_on, in_line, depth = False, 0, 0
     for token in _TOKEN.finditer(text):
         word = token[0]
         if word.isdecimal() and len(word) < 10:
             if not goes_on:
-                found.append((token.start(), token.end(), []))
+                numbered.append((token.start(), token.end(), []))
                 in_line = 0
-            start, _, numbers = found[-1]
+            start, _, numbers = numbered[-1]
             numbers.append(int(word))
-            found[-1] = (start, token.end(), numbers)
+            numbered[-1] = (start, token.end(), numbers)
             goes_on, in_line, depth = True, in_line + 1, 0
         # Lines with one number each are one list; lines with several are lists of their own.
         elif word == "\n":
@@ -90,7 +90,7 @@ def runs(text: str) -> list[Run]:
             goes_on = goes_on and (word.lower() in _BETWEEN or _PIECE_WORD.fullmatch(word) is not None)
         else:
             goes_on = goes_on and (word in _MARKS or word == "=>")
-    return found
+    return numbered
 
 
 def orders(text: str, n: int) -> list[Run]:
@@ -140,7 +140,7 @@ def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     text = without_positions(text)
     candidates = weigh(text, [Found(start, end, tuple(numbers)) for start, end, numbers in orders(text, n)])
     chosen = choose(text, candidates)
-    given = any(one.standing > Standing.DENIED for one in candidates)
+    given = any(candidate.standing > Standing.DENIED for candidate in candidates)
     return (list(chosen.answer), False) if chosen else (None, given)
 
 

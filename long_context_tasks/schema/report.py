@@ -74,10 +74,10 @@ def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> s
     >>> settings_text({"lct_prompt_style": "raw", "temperature": 0.6, "lct_n": 5}, without=["lct_n"])
     'prompt_style=raw temperature=0.6'
     """
-    kept = {key: value for key, value in settings.items() if key not in without}
+    shown = {key: value for key, value in settings.items() if key not in without}
     # Our options first, then the host's arguments of generation.
-    ordered = sorted(kept, key=lambda key: (not key.startswith("lct_"), key))
-    return " ".join(f"{key.removeprefix('lct_')}={kept[key]}" for key in ordered)
+    ordered = sorted(shown, key=lambda key: (not key.startswith("lct_"), key))
+    return " ".join(f"{key.removeprefix('lct_')}={shown[key]}" for key in ordered)
 
 
 K = TypeVar("K")
@@ -106,11 +106,11 @@ class Table:
     text: frozenset[str] = frozenset()  # text columns, aligned left, in addition to :data:`ALL_TEXT`
 
     def without_empty_columns(self) -> "Table":
-        kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        filled = [column for column in range(len(self.columns)) if any(row[column] for row in self.rows)]
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in kept),
-            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
+            columns=tuple(self.columns[column] for column in filled),
+            rows=tuple(tuple(row[column] for column in filled) for row in self.rows),
         )
 
 

@@ -124,13 +124,13 @@ def _is_option(word: object) -> bool:
 def _text_without(text: str) -> str:
     text = _LOGIN.sub("", _QUERY.sub(r"\1", text))
     parts, end = [], 0
-    for found in _NAME.finditer(text):
-        if found.start() < end or not is_secret_name(found["option"] or found["name"]):
+    for match in _NAME.finditer(text):
+        if match.start() < end or not is_secret_name(match["option"] or match["name"]):
             continue
-        value = _VALUE.match(text, found.end())
+        value = _VALUE.match(text, match.end())
         # `token=true` is a setting, not a secret.
         if value is not None and value[0].lower() not in _PLAIN:
-            parts += [text[end : found.end()], HIDDEN]
+            parts += [text[end : match.end()], HIDDEN]
             end = value.end()
     text = "".join((*parts, text[end:]))
     for key in _KEYS:

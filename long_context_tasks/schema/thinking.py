@@ -141,7 +141,7 @@ def in_known_marks(response: str, marks: str | None) -> str:
 @lru_cache
 def _compiled(forms: tuple[Form, ...]) -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
     """Return one expression for all marks, and the names of its groups for closing marks and for those that count alone."""
-    marks = (f"(?P<o{place}>{form.opens})|(?P<c{place}>{form.closes})" for place, form in enumerate(forms))
-    closing = frozenset(f"c{place}" for place in range(len(forms)))
-    alone = frozenset(f"c{place}" for place, form in enumerate(forms) if form.alone)
+    marks = (f"(?P<o{number}>{form.opens})|(?P<c{number}>{form.closes})" for number, form in enumerate(forms))
+    closing = frozenset(f"c{number}" for number in range(len(forms)))
+    alone = frozenset(f"c{number}" for number, form in enumerate(forms) if form.alone)
     return re.compile(rf"{_MAY_BEGIN}(?:{'|'.join(marks)})", re.IGNORECASE), closing, alone

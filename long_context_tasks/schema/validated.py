@@ -68,10 +68,10 @@ def validated(
         checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
         return checked
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
+        errors = error.errors(include_url=False, include_input=False)
         # A misspelt key explains more than the key that is missing because of it.
-        unknown = (each for each in found if each["type"] == "extra_forbidden")
-        first = next(unknown, found[0]) if found[0]["type"] == "missing" else found[0]
+        unknown = (each for each in errors if each["type"] == "extra_forbidden")
+        first = next(unknown, errors[0]) if errors[0]["type"] == "missing" else errors[0]
         text = _message(kind, first, place, places or {})
     raise InputError(text + (f"; {remedy}" if remedy else ""))
 
@@ -93,15 +93,15 @@ def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[s
         inside = _path(location[:-1])
         known = getattr(kind, "model_fields", ()) if not inside else ()
         return unknown_key(location[-1], known, place + (f": {inside}" if inside else ""))
-    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    problem = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     for theirs, ours in _WORDS.items():
-        said = said.replace(theirs, ours)
+        problem = problem.replace(theirs, ours)
     if error["type"] in ("model_type", "model_attributes_type", "dataclass_type"):
-        said = "must be keys and values"
+        problem = "must be keys and values"
     if not location:
-        return f"{place}: {said}"
+        return f"{place}: {problem}"
     name, rest = str(location[0]), location[1:]
-    return f"{places.get(name, f'{place}: {name}')}{f', {_path(rest)}' if rest else ''} {said}"
+    return f"{places.get(name, f'{place}: {name}')}{f', {_path(rest)}' if rest else ''} {problem}"
 
 
 def _path(location: Sequence[str | int]) -> str:

@@ -129,8 +129,8 @@ _LONGEST = 12
 
 
 def _abbreviated(text: str, end: int) -> bool:
-    found = _LAST_WORD.search(text, max(0, end - _LONGEST), end)
-    word = found[0].replace("’", "'") if found else ""
+    match = _LAST_WORD.search(text, max(0, end - _LONGEST), end)
+    word = match[0].replace("’", "'") if match else ""
     last = word.rpartition(".")[2]
     return word in _ABBREVIATIONS or last in _ABBREVIATIONS or last in _INITIALS
 

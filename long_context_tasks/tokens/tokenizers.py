@@ -101,10 +101,10 @@ def provide_table(encoding: str) -> None:
     tiktoken checks the file against the hash of OpenAI's table. The cache stays as it is if it has the file, if the user has disabled it
     (``TIKTOKEN_CACHE_DIR=""``), or if its folder is not writable.
     """
-    given = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    folder = Path(given or Path(tempfile.gettempdir(), "data-gym-cache"))
+    setting = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    folder = Path(setting or Path(tempfile.gettempdir(), "data-gym-cache"))
     path = folder / hashlib.sha1(_ADDRESS.format(encoding).encode()).hexdigest()
-    if given == "" or path.exists():
+    if setting == "" or path.exists():
         return
     # Other processes may write or read the same file at this moment.
     part = path.with_suffix(f".{os.getpid()}")

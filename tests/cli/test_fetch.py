@@ -210,15 +210,6 @@ def test_choice_of_files(wanted, names):
         data_command.choose_files(files, "2k,3k")
 
 
-def test_all_addresses_of_the_card_are_used():
-    first, second = next(
-        item.urls
-        for item in data_command.published_files(card("ada_leval"))
-        if item.name == "stackselect_1k.json"
-    )
-    assert first.startswith(card("ada_leval").data["base_url"]) and "raw.githubusercontent.com" in second
-
-
 def test_carriers_are_fetched_into_a_folder_for_each_kind(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -271,14 +271,6 @@ def test_a_damaged_file_is_named_and_skipped(results: Path, judging: JudgeServer
     assert str(damaged) in done.err and "line 3" in done.err and "1 skipped" in done.err
 
 
-def test_predictions_of_other_data_are_named(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
-    [path] = results.rglob(f"samples_{TASKS[0]}_*.jsonl")
-    path.write_text(path.read_text().replace("meeting_en_dev_001", "meeting_en_dev_077"))
-    done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", judging.url))
-    assert done.code == 1 and set(done.numbers) == set(TASKS[1:])
-    assert "meeting_en_dev_077" in done.err and "--data-dir" in done.err
-
-
 def test_data_that_has_moved(results: Path, data: Path, judging: JudgeServer, tmp_path: Path) -> None:
     for path in results.rglob("results_*.json"):
         path.write_text(path.read_text().replace(str(data), str(tmp_path / "gone")))
