@@ -28,6 +28,7 @@ from long_context_tasks.stats.intervals import (
     cluster_t,
     exact_ends,
     fourth_moment_df,
+    graded_ends,
     moments,
     share_ends,
     t_ends,
@@ -248,12 +249,17 @@ def fixed_margin(
     Independent hits and misses have the exact interval (Clopper and Pearson 1934), because Wilson's is too short at one end near 0 and 1.
     A bar near an end of the scale (below 0.4 or above 0.6; a relative bar below 0.2 or above 0.8) is easily exceeded by chance: if true
     scores are skewed, most samples lack the few bad (or good) clusters. The tested end then includes half a cluster of misses (or hits),
-    and a model needs about thirty clusters to hold the bar.
+    and a model needs about thirty clusters to hold the bar. Graded scores have at least the interval of their mean
+    (:func:`~long_context_tasks.stats.intervals.graded_ends`).
     """
     if rates and own.hits and bool((own.sizes == 1).all()):
         low, high = exact_ends(own.sums.sum(axis=-1), own.sizes.shape[-1], level)
     else:
         low, high = _mean_ends(own, np.array(bar), _CENTRAL_FIXED, rates, level)
+        if rates and not own.hits:
+            # Wilson's interval alone is too short if scores hardly differ. A relative bar needs no more: its base has an error too.
+            least, most = graded_ends(own.sums, np.broadcast_to(own.sizes, own.sums.shape), level)
+            low, high = np.minimum(low, least), np.maximum(high, most)
     return low - bar, high - bar
 
 

@@ -10,9 +10,11 @@ from length_simulation import Design, curves, same_questions, shares
 
 from long_context_tasks.stats.effective_length import (
     Bar,
+    Clusters,
     LengthScores,
     claims,
     effective_length,
+    fixed_margin,
     fraction_bar,
 )
 from long_context_tasks.stats.intervals import cluster_share, cluster_t, exact_interval
@@ -130,6 +132,18 @@ def test_paired_clusters_decide_what_separate_ones_cannot():
 def test_answers_that_hardly_differ_hold_nothing_by_chance(rate, clusters, size, kind, alike):
     """Many samples have none of the few answers that are wrong at the longer length only."""
     assert max(same_questions(rate, clusters, size, alike, 500, kind)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("center", "spread", "zeros", "n"),
+    [(0.5, 0.01, 0.067, 30), (0.6, 0.005, 0.02, 100), (0.7, 0.1, 0.083, 30)],
+)
+def test_narrow_scores_that_may_lack_zeros_hold_no_fixed_bar(center, spread, zeros, n):
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(center - spread, center + spread, (1000, n))
+    scores = np.where(rng.random(scores.shape) < zeros, 0.0, scores)
+    low, high = fixed_margin(Clusters(scores, np.ones(n), False, range(n)), (1 - zeros) * center)
+    assert np.mean(low > 0) < 0.04 and np.mean(high < 0) < 0.04
 
 
 def test_lengths_without_scores_belong_to_no_claim():
