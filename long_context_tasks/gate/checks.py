@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from long_context_tasks.gate.stacks import SIDES, Asking, GateCell, StackAnswer
 from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.response import ANSWER_CUT
 
@@ -23,7 +23,7 @@ _PROBE_LENGTH = 400  # characters
 _APART = 0.05  # nats
 _TIMES = 8.0
 _CUT = 0.95
-_CUT_PROMPTS = "cut prompts"
+_CUT_PROMPTS, _DOUBLE_BOS = "cut prompts", "double BOS"
 _BOUNDARY = 2  # tokens that may merge where the template meets the text
 _LEAST_SHARE = 0.6
 _NAMED_SHARE = 0.05
@@ -41,15 +41,16 @@ class Fault:
 
 
 def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
-    found: dict[tuple[str, str], Fault] = {}
+    """Check the RoPE bases of stored runs against their checkpoints, and compare the settings of both stacks; name each fault once."""
+    faults: dict[tuple[str, str], Fault] = {}
     for cell in cells:
         for side, run in cell.runs.items():
             rope = str(run.provenance.get("rope") or "")
-            base = re.search(r"base (\S+)$", rope)
-            own = own_base(_checkpoint(run), float(base[1])) if base else 0.0
-            if base and own != float(base[1]):
-                text = f"ran with {rope}, its checkpoint has base {own:g}; name rope_theta in the override of rope_parameters"
-                found.setdefault((side, "RoPE base"), Fault(side, "lost RoPE base", text))
+            if base := re.search(r"base (\S+)$", rope):
+                of_checkpoint = own_base(_checkpoint(run), float(base[1]))
+                if of_checkpoint != float(base[1]):
+                    text = f"ran with {rope}, its checkpoint has base {of_checkpoint:g}; name rope_theta in the override of rope_parameters"
+                    faults.setdefault((side, "RoPE base"), Fault(side, "lost RoPE base", text))
         if len(cell.runs) < len(SIDES):
             continue
         for fact, name in (
@@ -60,15 +61,15 @@ def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
             first, second = (cell.runs[side].provenance.get(fact) for side in SIDES)
             if first and second and first != second:
                 text = f"A has {str(first)[:60]}, B {str(second)[:60]}; run one again with those of the other"
-                found.setdefault(("both", fact), Fault("A and B", name, text))
-    return list(found.values())
+                faults.setdefault(("both", fact), Fault("A and B", name, text))
+    return list(faults.values())
 
 
 def _checkpoint(run: StoredRun) -> str:
-    given = run.provenance.get("model_args")
-    if isinstance(given, Mapping):
-        return str(given.get("pretrained", run.model))
-    match = re.search(r"pretrained=([^,]+)", str(given or ""))
+    arguments = run.provenance.get("model_args")
+    if isinstance(arguments, Mapping):
+        return str(arguments.get("pretrained", run.model))
+    match = re.search(r"pretrained=([^,]+)", str(arguments or ""))
     return match[1] if match else run.model
 
 
@@ -76,24 +77,23 @@ async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell
     """Compare endpoints by the tokens of a prompt and by the likelihoods of some texts, which depend on rotary settings."""
     if not asking:
         return []
-    found = []
+    faults = []
     ids = dict(zip(asking, await asyncio.gather(*map(_prompt_ids, asking.values())), strict=True))
-    for side, own in ids.items():
-        if own[:1] and own[:1] == own[1:2]:
-            text = f"prompts begin with token {own[0]} twice; the template writes it and the tokenizer adds it: turn one off"
-            found.append(Fault(side, "double BOS", text))
+    for side, tokens in ids.items():
+        if tokens[:1] and tokens[:1] == tokens[1:2]:
+            text = f"prompts begin with token {tokens[0]} twice; the template writes it and the tokenizer adds it: turn one off"
+            faults.append(Fault(side, _DOUBLE_BOS, text))
     # The other checks compare two endpoints.
     if len(asking) < len(SIDES):
-        return found
+        return faults
     first, second = (ids[side] for side in SIDES)
-    if first and second and first != second and not found:
+    if first and second and first != second and not faults:
         place = next((i for i, pair in enumerate(zip(first, second, strict=False)) if len(set(pair)) > 1), 0)
         text = f"the same messages are {len(first)} tokens in A and {len(second)} in B, other from place {place} on; give both the same --chat-template"
-        found.append(Fault("A and B", "chat templates differ", text))
+        faults.append(Fault("A and B", "chat templates differ", text))
     texts = _texts(cells)
     sides = [asyncio.gather(*(_likelihoods(asking[side], text) for text in texts)) for side in SIDES]
-    found += _rope_apart(*await asyncio.gather(*sides))
-    return found
+    return [*faults, *_rope_apart(*await asyncio.gather(*sides))]
 
 
 async def _prompt_ids(asking: Asking) -> list[int]:
@@ -173,13 +173,6 @@ Answers = Mapping[str, Mapping[_Case, StackAnswer]]
 """Answers of each side."""
 
 
-class _Expected(NamedTuple):
-    """An expected number of prompt tokens, and whether it includes a BOS that the chat template writes."""
-
-    tokens: int
-    bos: bool = False
-
-
 def check_replies(
     answers: Answers,
     cells: Mapping[str, GateCell],
@@ -187,16 +180,18 @@ def check_replies(
     template_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Fault]:
     """Check the token counts of prompts, against a tokenizer if one is given, and the ends of replies."""
-    found: list[Fault] = []
+    faults: list[Fault] = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
     for side in SIDES:
-        found += _thinking(side, answers[side])
-        options = (template_options or {}).get(side, {})
-        found += _check_counts(side, counts[side], cells, tokenizer, options)
+        faults += _thinking(side, answers[side])
+        if tokenizer and counts[side]:
+            options = (template_options or {}).get(side, {})
+            faults += _against_tokenizer(side, counts[side], cells, _tokenizer(tokenizer), options)
+        if not any(fault.name == _CUT_PROMPTS for fault in faults if fault.side == side):
+            faults += _far_too_short(side, counts[side], cells)
     # A count that is known to be wrong says nothing about the other stack.
-    if not any(fault.name in (_CUT_PROMPTS, "double BOS") for fault in found):
-        of_b = {key: _Expected(n) for key, n in counts["B"].items()}
-        found += _compare_counts("A", counts["A"], of_b, "B's")
+    if not any(fault.name in (_CUT_PROMPTS, _DOUBLE_BOS) for fault in faults):
+        faults += _compare_counts("A", counts["A"], counts["B"], "B's")
     for side, other in (SIDES, SIDES[::-1]):
         if lost := [
             key
@@ -204,12 +199,12 @@ def check_replies(
             if any(answer.lacking) > any(answers[other][key].lacking)
         ]:
             text = f"gives no answer to {len(lost)} cases that {other} answers, the first of them {lost[0][1]}; raise its window"
-            found.append(Fault(side, "prompts refused", text))
-    (ends, of_a), (others, of_b_replies) = (_ends_at_budget(answers[side]) for side in SIDES)
-    if of_a and of_b_replies and _clearly_more(ends, of_a, others, of_b_replies):
-        text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b_replies:.0%} of B's; look at its stop tokens"
-        found.append(Fault("A", "answers without an end", text))
-    return found
+            faults.append(Fault(side, "prompts refused", text))
+    (ends, of_a), (others, of_b) = (_ends_at_budget(answers[side]) for side in SIDES)
+    if of_a and of_b and _clearly_more(ends, of_a, others, of_b):
+        text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b:.0%} of B's; look at its stop tokens"
+        faults.append(Fault("A", "answers without an end", text))
+    return faults
 
 
 def _prompt_tokens(answers: Mapping[_Case, StackAnswer]) -> dict[_Case, int]:
@@ -220,40 +215,16 @@ def _prompt_tokens(answers: Mapping[_Case, StackAnswer]) -> dict[_Case, int]:
     }
 
 
-def _check_counts(
-    side: str,
-    counts: Mapping[_Case, int],
-    cells: Mapping[str, GateCell],
-    tokenizer: str,
-    options: Mapping[str, Any],
-) -> list[Fault]:
-    found = []
-    if tokenizer and counts:
-        loaded = _tokenizer(tokenizer)
-        # Three prompts are enough: every prompt has the same template, and long ones take seconds to encode.
-        ordered = sorted(counts, key=counts.__getitem__)
-        chosen = dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))
-        expected = {key: _own_count(loaded, _messages(cells, key), options) for key in chosen}
-        found += _compare_counts(side, counts, expected, "the tokenizer's")
-    short = {
-        key: f"{n} tokens of {rough}"
-        for key, n in counts.items()
-        if (rough := _rough(cells, key)) and n < _LEAST_SHARE * rough
-    }
-    if short and not any(fault.name == _CUT_PROMPTS for fault in found):
-        text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
-        found.append(Fault(side, _CUT_PROMPTS, text))
-    return found
-
-
-def _rough(cells: Mapping[str, GateCell], key: _Case) -> int:
-    task = cells[key[0]].task
-    return 0 if task is None else task.by_id[key[1]].num_tokens.get(CL100K, 0)
-
-
-def _messages(cells: Mapping[str, GateCell], key: _Case) -> list[Message]:
-    task = cells[key[0]].task
-    return [] if task is None else task.messages(task.by_id[key[1]])
+def _far_too_short(side: str, counts: Mapping[_Case, int], cells: Mapping[str, GateCell]) -> list[Fault]:
+    """Compare token counts with those of cl100k, which no tokenizer undercuts by far."""
+    short = []
+    for (cell, case), n in counts.items():
+        task = cells[cell].task
+        rough = 0 if task is None else task.by_id[case].num_tokens.get(CL100K, 0)
+        if n < _LEAST_SHARE * rough:
+            short.append(f"{n} tokens of {rough}")
+    text = f"counts {short[0]} or so in {len(short)} prompts; raise its window" if short else ""
+    return [Fault(side, _CUT_PROMPTS, text)] if short else []
 
 
 @lru_cache(maxsize=2)
@@ -269,24 +240,36 @@ def _tokenizer(name: str) -> Any:
         ) from error
 
 
-def _own_count(tokenizer: Any, messages: Sequence[Message], options: Mapping[str, Any]) -> _Expected:
-    rows = [{"role": message.role, "content": message.content} for message in messages]
-    text = tokenizer.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
-    ids = tokenizer(text, add_special_tokens=False).input_ids
-    return _Expected(len(ids), bool(ids) and ids[0] == tokenizer.bos_token_id)
+def _against_tokenizer(
+    side: str,
+    counts: Mapping[_Case, int],
+    cells: Mapping[str, GateCell],
+    tokenizer: Any,
+    options: Mapping[str, Any],
+) -> list[Fault]:
+    # Three prompts are enough: every prompt has the same template, and long ones take seconds to encode.
+    ordered = sorted(counts, key=counts.__getitem__)
+    ids: dict[_Case, list[int]] = {}
+    for cell, case in dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1])):
+        task = cells[cell].task
+        messages = [] if task is None else task.messages(task.by_id[case])
+        rows = [{"role": message.role, "content": message.content} for message in messages]
+        text = tokenizer.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
+        ids[cell, case] = tokenizer(text, add_special_tokens=False).input_ids
+    of_template = all(tokens[:1] == [tokenizer.bos_token_id] for tokens in ids.values())
+    if of_template and {counts[key] - len(tokens) for key, tokens in ids.items()} == {1}:
+        text = "prompts have a token more than the chat template writes, and the template writes the BOS already; turn off the tokenizer's own BOS"
+        return [Fault(side, _DOUBLE_BOS, text)]
+    return _compare_counts(side, counts, {key: len(tokens) for key, tokens in ids.items()}, "the tokenizer's")
 
 
 def _compare_counts(
-    side: str, counts: Mapping[_Case, int], expected: Mapping[_Case, _Expected], whose: str
+    side: str, counts: Mapping[_Case, int], expected: Mapping[_Case, int], whose: str
 ) -> list[Fault]:
     """Compare token counts of prompts with other counts (``whose``: the tokenizer's or B's) and name the most likely fault."""
-    pairs = {key: (counts[key], expected[key].tokens) for key in expected if key in counts}
-    if not pairs or all(mine == other for mine, other in pairs.values()):
+    pairs = {key: (counts[key], expected[key]) for key in expected if key in counts}
+    if all(mine == other for mine, other in pairs.values()):
         return []
-    more = {mine - other for mine, other in pairs.values()}
-    if more == {1} and all(expected[key].bos for key in pairs):
-        text = "prompts have a token more than the chat template writes, and the template writes the BOS already; turn off the tokenizer's own BOS"
-        return [Fault(side, "double BOS", text)]
     directions = [(side, whose, list(pairs.values()))]
     if whose == "B's":
         # Either of two endpoints may cut prompts, while a tokenizer never does.
@@ -298,6 +281,7 @@ def _compare_counts(
                 f"a prompt of {cut[1]} tokens by {by} count reaches the model with {cut[0]}; raise its window"
             )
             return [Fault(which, _CUT_PROMPTS, text)]
+    more = {mine - other for mine, other in pairs.values()}
     apart = f"{min(more):+d}" if len(more) == 1 else f"{min(more):+d} to {max(more):+d}"
     text = f"prompts differ by {apart} tokens from {whose} count; give the server the model's own"
     by_cell: dict[str, list[int]] = {}

@@ -13,6 +13,7 @@ from long_context_tasks.gate import checks
 from long_context_tasks.gate.stacks import GateCell, StackAnswer
 from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
 from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.schema import Message
 
 WHOLE = [[-1.0, -2.0, -0.5, -3.0, -1.5]] * 8
 
@@ -49,24 +50,49 @@ def test_a_second_bos_and_another_template_are_seen_in_the_tokens(
         assert names(gate(other.url, good.url, tmp_path / "c")[1]) == [("A and B", "chat templates differ")]
 
 
+class Template:
+    """A tokenizer of whole numbers, whose chat template is the text of a prompt."""
+
+    bos_token_id = 1
+
+    def apply_chat_template(self, rows: list[dict[str, str]], **_: Any) -> str:
+        return rows[0]["content"]
+
+    def __call__(self, text: str, **_: Any) -> Any:
+        return SimpleNamespace(input_ids=list(map(int, text.split())))
+
+
 @pytest.mark.parametrize(
-    ("counted", "expected", "name"),
+    ("counted", "expected", "bos", "name"),
     [
-        ((101, 1001), ((100, True), (1000, True)), "double BOS"),
-        ((101, 1001), ((100, False), (1000, False)), "chat templates differ"),
-        ((90, 900), ((100, True), (1000, True)), "tokenizers differ"),
-        ((100, 512), ((100, True), (1000, True)), "cut prompts"),
-        ((512, 512), ((990, True), (1000, True)), "cut prompts"),
-        ((100, 1000), ((100, True), (1000, True)), ""),
+        ((101, 1001), (100, 1000), 1, "double BOS"),
+        ((101, 1001), (100, 1000), 0, "chat templates differ"),
+        ((90, 900), (100, 1000), 1, "tokenizers differ"),
+        ((100, 512), (100, 1000), 1, "cut prompts"),
+        ((512, 512), (990, 1000), 1, "cut prompts"),
+        ((100, 1000), (100, 1000), 1, ""),
     ],
 )
 def test_the_tokenizers_own_count_is_held_against_the_servers(
-    counted: tuple[int, int], expected: tuple[tuple[int, bool], ...], name: str
+    counted: tuple[int, int],
+    expected: tuple[int, int],
+    bos: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    keys = [("cell", "short"), ("cell", "long")]
-    other = {key: checks._Expected(*own) for key, own in zip(keys, expected, strict=True)}
-    found = checks._compare_counts("A", dict(zip(keys, counted, strict=True)), other, "the tokenizer's")
-    assert [one.name for one in found] == ([name] if name else [])
+    monkeypatch.setattr(checks, "_tokenizer", lambda _: Template())
+    prompts = {str(place): " ".join([str(bos), *["7"] * (n - 1)]) for place, n in enumerate(expected)}
+    task = SimpleNamespace(
+        by_id={case: SimpleNamespace(id=case, num_tokens={}) for case in prompts},
+        messages=lambda case: [Message("user", prompts[case.id])],
+    )
+    cells = {"cell": replace(GateCell("cell", "", None, {}), task=task)}
+    answers = {
+        ("cell", str(place)): StackAnswer((1.0,), (None,), (), (Reply("A1", n, 5, "stop"),))
+        for place, n in enumerate(counted)
+    }
+    found = checks.check_replies({"A": answers, "B": answers}, cells, "some/tokenizer")
+    assert [(one.side, one.name) for one in found] == [(side, name) for side in "AB" if name]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +108,7 @@ def test_the_counts_of_both_servers_are_held_against_one_another(
     a: tuple[int, ...], b: tuple[int, ...], side: str, name: str
 ) -> None:
     of_a = {("cell", str(place)): n for place, n in enumerate(a)}
-    of_b = {("cell", str(place)): checks._Expected(n) for place, n in enumerate(b)}
+    of_b = {("cell", str(place)): n for place, n in enumerate(b)}
     found = checks._compare_counts("A", of_a, of_b, "B's")
     assert [(one.side, one.name) for one in found] == [(side, name)]
 
