@@ -23,11 +23,7 @@ from long_context_tasks.results.evaluations import scored_cases, unjudged_evalua
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
-from long_context_tasks.schema.response import (
-    DOES_NOT_FIT,
-    ENDPOINT_FAILED,
-    Response,
-)
+from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, Response
 from long_context_tasks.schema.thinking import OPEN
 
 SIDES = ("A", "B")
@@ -136,24 +132,24 @@ def _only_model(url: str, side: str) -> str:
     models = wait_for(ask())
     # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
-        found = f"offers {', '.join(models[:8])}" if models else "does not say which models it has"
-        raise InputError(f"stack {side}: {url} {found}; start it, or name the model: MODEL@{url}")
+        offer = f"offers {', '.join(models[:8])}" if models else "does not list its models"
+        raise InputError(f"stack {side}: {url} {offer}; start it, or name the model: MODEL@{url}")
     return models[0]
 
 
 def _newest_runs(folder: Path) -> dict[str, StoredRun]:
-    found = find_runs(folder)
+    collected = find_runs(folder)
     newest: dict[str, StoredRun] = {}
-    for run in sorted(found.runs, key=lambda run: moment(run.made)):
-        asked = {
+    for run in sorted(collected.runs, key=lambda run: moment(run.made)):
+        settings = {
             name: value
             for name, value in settings_of(run).items()
             if name.startswith("lct_") and name not in _MAY_DIFFER
         }
         # The settings decide which cases were asked, so runs of A and B are matched by them.
-        newest[json.dumps([run.task, asked], default=str)] = run
+        newest[json.dumps([run.task, settings], default=str)] = run
     if not newest:
-        problem = f": {found.problems[0].message}" if found.problems else ""
+        problem = f": {collected.problems[0].message}" if collected.problems else ""
         raise InputError(f"{folder}: holds no runs{problem}")
     return newest
 
@@ -185,18 +181,18 @@ def planned_cells(
                 if tasks:
                     raise InputError(f"{name}: a judge scores it; gate stored runs, or take other tasks")
                 continue
-            cells.append(_cell(name if spec.tokens else f"{name} {length}", length, task, task.cases.cases))
+            _check_chat(task)
+            # Cases of one document depend on each other, so documents and not cases are drawn.
+            documents: dict[str, list[str]] = {}
+            for case in task.cases.cases:
+                documents.setdefault(case.cluster, []).append(case.id)
+            cells.append(GateCell(name if spec.tokens else f"{name} {length}", length, task, documents))
     return cells
 
 
-def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
+def _check_chat(task: LoadedTask) -> None:
     if task.by_likelihood or task.own_template:
         raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
-    # Cases of one document depend on each other, so documents and not cases are drawn.
-    documents: dict[str, list[str]] = {}
-    for case in cases:
-        documents.setdefault(case.cluster, []).append(case.id)
-    return GateCell(name, length, task, documents)
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
@@ -206,28 +202,21 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
     cells = []
     for key in keys:
         runs = {folder.side: folder.runs[key] for folder in folders}
-        if len({run.version for run in runs.values()}) > 1:
-            raise InputError(
-                f"{next(iter(runs.values()))}: the stacks ran different versions of it; run one again"
-            )
-        answers = {side: _stored_answers(run) for side, run in runs.items()}
-        shared = set.intersection(*(set(one) for one in answers.values()))
-        clusters = {
-            case.id: case.cluster or case.id
-            for case in next(iter(runs.values())).cases()
-            if case.id in shared and not case.repeat
-        }
-        documents: dict[str, list[str]] = {}
-        for case, cluster in clusters.items():
-            documents.setdefault(cluster, []).append(case)
         run = next(iter(runs.values()))
+        if len({run.version for run in runs.values()}) > 1:
+            raise InputError(f"{run}: the stacks ran different versions of it; run one again")
+        answers = {side: _stored_answers(run) for side, run in runs.items()}
+        shared = set.intersection(*map(set, answers.values()))
         task = None
         if len(folders) < len(stacks):
             task = stored.load_task(run, stored.Places(data_dir))
-            _cell(run.task, "", task, [])
-            documents = {
-                name: [case for case in cases if case in task.by_id] for name, cases in documents.items()
-            }
+            _check_chat(task)
+            shared &= task.by_id.keys()
+        documents: dict[str, list[str]] = {}
+        for case in run.cases():
+            # The same case of a later repeat is not asked again.
+            if case.id in shared and not case.repeat:
+                documents.setdefault(case.cluster or case.id, []).append(case.id)
         asked = settings_of(run).get("lct_length")
         length = format_length(asked) if isinstance(asked, int) else ""
         name = f"{run.task} {length}" if length else run.task
