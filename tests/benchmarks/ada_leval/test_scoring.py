@@ -12,7 +12,6 @@ from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ada_leval import scoring
 from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_bestanswer_official,
@@ -129,10 +128,6 @@ def test_no_answer_is_the_models_failure(response: str | None) -> None:
 def test_our_failures_have_no_value() -> None:
     scores = scoring.score_case(_bestanswer("A1", 3), None, "does_not_fit")
     assert set(scores.values()) == {Score(None, "does_not_fit")}
-
-
-def test_metrics_are_those_of_the_card() -> None:
-    assert tuple(catalogue.card("ada_leval").metrics) == scoring.METRICS
 
 
 def test_the_lowest_perplexity_wins() -> None:
