@@ -31,7 +31,6 @@ from long_context_tasks.stats.intervals import (
 )
 
 TestMethod = Literal["mcnemar", "exact", "monte_carlo"]
-Alternative = Literal["less", "greater", "two-sided"]
 
 ALPHA = 0.05
 POWER = 0.8
@@ -269,7 +268,7 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
 class WelchTest:
     t: float  # positive if the first mean is higher
     df: float  # degrees of freedom after Welch and Satterthwaite
-    p: float  # p of the alternative; nan if neither group varies
+    p: float  # p of a lower first mean, one-tailed; nan if neither group varies
     # mean_first, mean_second, n_first, n_second: mean and size of each group
     mean_first: float
     mean_second: float
@@ -277,13 +276,10 @@ class WelchTest:
     n_second: int
 
 
-def welch_test(
-    first: Sequence[float], second: Sequence[float], alternative: Alternative = "less"
-) -> WelchTest:
-    """Test whether two groups differ in their mean, without assuming equal variances (Welch 1947; scipy's).
+def welch_test(first: Sequence[float], second: Sequence[float]) -> WelchTest:
+    """Test whether the first mean is below the second, without assuming equal variances (Welch 1947; scipy's).
 
-    By default one-tailed: the alternative is that the first mean is below the second. The test takes all scores as independent;
-    if they are not, report an interval over clusters with it.
+    The test takes all scores as independent; if they are not, report an interval over clusters with it.
 
     >>> test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
     >>> round(test.t, 4), round(test.df, 4), round(test.p, 4)
@@ -293,7 +289,7 @@ def welch_test(
         raise ValueError(f"the test needs two scores in each group; there are {len(first)} and {len(second)}")
     from scipy.stats import ttest_ind
 
-    result = ttest_ind(first, second, equal_var=False, alternative=alternative)
+    result = ttest_ind(first, second, equal_var=False, alternative="less")
     return WelchTest(
         t=float(result.statistic),
         df=float(result.df),
@@ -349,8 +345,8 @@ class Detectable:
     reason: str | None = None  # why no difference is detected; None otherwise
 
 
-def smallest_difference(n: int, clusters: int, spread: Spread, power: float = POWER) -> Detectable:
-    """Return the smallest difference of means that a paired comparison detects at alpha 0.05.
+def smallest_difference(n: int, clusters: int, spread: Spread) -> Detectable:
+    """Return the smallest difference of means that a paired comparison detects with power 0.8 at alpha 0.05.
 
     >>> round(smallest_difference(200, 200, Spread(sd=0.2**0.5)).difference, 4)
     0.089
@@ -366,7 +362,7 @@ def smallest_difference(n: int, clusters: int, spread: Spread, power: float = PO
     from scipy.optimize import brentq
 
     def lacking(difference: float) -> float:
-        return power_of(difference, n, clusters, spread) - power
+        return power_of(difference, n, clusters, spread) - POWER
 
     step = high = spread.sd * math.sqrt(2 * spread.design_effect / n)
     while lacking(high) < 0:
@@ -375,7 +371,7 @@ def smallest_difference(n: int, clusters: int, spread: Spread, power: float = PO
 
 
 def power_of(difference: float, n: int, clusters: int, spread: Spread) -> float:
-    """Return the chance that the two-sided t test over clusters detects a true difference of means; arguments as in :func:`smallest_difference`."""
+    """Return the chance that the two-sided t test over clusters detects a true difference of means; see :func:`smallest_difference`."""
     error = spread.sd * math.sqrt(spread.design_effect / n)
     df = clusters - 1
     from scipy.stats import nct

@@ -45,14 +45,14 @@ def exact_ends(hits: Array, n: int, level: float = LEVEL) -> tuple[Array, Array]
     return low, high
 
 
-def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
+def exact_interval(hits: int, n: int) -> Interval:
     """Return the exact interval of a proportion.
 
     >>> interval = exact_interval(8, 200)
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0174, 0.0773)
     """
-    low, high = exact_ends(np.array(hits), n, level)
+    low, high = exact_ends(np.array(hits), n)
     return Interval(float(low), float(high))
 
 
@@ -215,10 +215,8 @@ def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
     return middle - half, middle + half
 
 
-def cluster_t(
-    values: Sequence[float], clusters: Sequence[Hashable], level: float = LEVEL, *, skewed: bool = True
-) -> Interval:
-    """Return the t interval of the mean of clustered values on any scale (ratings, errors, differences).
+def cluster_t(values: Sequence[float], clusters: Sequence[Hashable], *, skewed: bool = True) -> Interval:
+    """Return the 95 % t interval of the mean of clustered values on any scale (ratings, errors, differences).
 
     Its ends are nan if the spread is unknown, see :func:`cluster_moments`; for ``skewed`` see :func:`moments`.
 
@@ -228,17 +226,16 @@ def cluster_t(
     estimate = cluster_moments(values, clusters, skewed=skewed)
     if estimate is None:
         return Interval(math.nan, math.nan)
-    low, high = t_ends(estimate, level)
+    low, high = t_ends(estimate)
     return Interval(float(low), float(high))
 
 
 def cluster_share(
     values: Sequence[float],
     clusters: Sequence[Hashable],
-    level: float = LEVEL,
     scale: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Return the interval of a mean on a known scale: of hits and misses, graded shares, or ratings.
+    """Return the 95 % interval of a mean on a known scale: of hits and misses, graded shares, or ratings.
 
     Independent hits and misses (all values at the ends of the scale, clusters of one case each) have the exact interval. If all values
     are at the same end, each cluster counts as one hit (or miss). Other values have :func:`graded_ends`; if all clusters have the same
@@ -252,7 +249,6 @@ def cluster_share(
     Args:
         values: at least one value.
         clusters: cluster of each value.
-        level: confidence level.
         scale: lowest and highest possible value.
 
     Raises:
@@ -268,13 +264,13 @@ def cluster_share(
     k, n = len(sums), len(shares)
     hits = bool(np.isin(shares, (0.0, 1.0)).all())
     if hits and (k == n or np.ptp(shares) == 0):
-        low, high = map(float, exact_ends(np.array(round(shares.sum()) * k // n), k, level))
+        low, high = map(float, exact_ends(np.array(round(shares.sum()) * k // n), k))
     elif k == 1:
         return Interval(math.nan, math.nan)
     else:
         if _all_equal(sums / sizes) and np.ptp(shares):
             sums, sizes = shares, np.ones(n)
-        low, high = map(float, graded_ends(sums, sizes, level))
+        low, high = map(float, graded_ends(sums, sizes))
     return Interval(lowest + (highest - lowest) * low, lowest + (highest - lowest) * high)
 
 

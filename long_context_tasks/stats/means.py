@@ -14,7 +14,6 @@ import numpy as np
 from long_context_tasks.schema import CaseScores, Score
 from long_context_tasks.schema.response import REASONS
 from long_context_tasks.stats.intervals import (
-    LEVEL,
     Array,
     Interval,
     cluster_moments,
@@ -237,19 +236,17 @@ def round_half_up(value: Number, places: int = 2) -> Decimal:
     return decimal.quantize(Decimal(1).scaleb(-places), context=_CONTEXT)
 
 
-def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:
-    """Round half up to ``first`` decimals, then to ``places``, to reproduce printed tables that were rounded this way.
+def round_twice(value: Number, places: int = 2) -> Decimal:
+    """Round half up to three decimals, then to fewer ``places``, to reproduce printed tables that were rounded this way.
 
     >>> str(round_half_up(Fraction(1202, 141))), str(round_twice(Fraction(1202, 141)))
     ('8.52', '8.53')
     """
-    if first <= places:
-        raise ValueError(f"the first rounding keeps {first} decimals, the second {places}")
-    return round_half_up(round_half_up(value, first), places)
+    return round_half_up(round_half_up(value, 3), places)
 
 
-def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int = 2) -> bool:
-    """Return whether ``value`` can be one of ``n`` runs whose mean and standard deviation were printed with ``places`` decimals.
+def could_be_one_run(value: float, mean: float, sd: float, n: int) -> bool:
+    """Return whether ``value`` can be one of ``n`` runs, two or more, whose mean and standard deviation were printed with two decimals.
 
     No value is further from the mean of its sample than (n - 1) / sqrt(n) sample standard deviations (Samuelson 1968). Mean and
     standard deviation may be off by half a unit of their last printed digit.
@@ -257,9 +254,7 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int =
     >>> could_be_one_run(8.5154, 8.42, 0.09, 3), could_be_one_run(8.60, 8.42, 0.09, 3)
     (True, False)
     """
-    if n < 2:
-        raise ValueError("one run has no standard deviation")
-    half = 0.5 * 10.0**-places
+    half = 0.005
     return abs(value - mean) <= (n - 1) / math.sqrt(n) * (sd + half) + half
 
 
@@ -292,7 +287,6 @@ def corrected_mean(
     judged: Sequence[float],
     rated: Sequence[float | None],
     clusters: Sequence[Hashable],
-    level: float = LEVEL,
 ) -> CorrectedMean:
     """Return a judge's mean corrected by people's ratings, on the scale of the ratings (prediction-powered inference, PPI++).
 
@@ -331,7 +325,7 @@ def corrected_mean(
     estimate = cluster_moments(shares.tolist(), clusters)
     assert estimate is not None  # at least five clusters, and ratings differ
     # Most of the error comes from the rated clusters, so their number bounds the degrees of freedom.
-    low, high = t_ends(replace(estimate, df=np.minimum(estimate.df, n_clusters - 1)), level)
+    low, high = t_ends(replace(estimate, df=np.minimum(estimate.df, n_clusters - 1)))
     return CorrectedMean(
         n=len(judge),
         n_rated=n_rated,
@@ -339,9 +333,9 @@ def corrected_mean(
         corrected=float(shares.mean()),
         interval=Interval(float(low), float(high)),
         rated_only=float(truth.mean()),
-        rated_interval=cluster_t(truth.tolist(), of_rated, level),
+        rated_interval=cluster_t(truth.tolist(), of_rated),
         bias=float((seen - truth).mean()),
-        bias_interval=cluster_t((seen - truth).tolist(), of_rated, level),
+        bias_interval=cluster_t((seen - truth).tolist(), of_rated),
         weight=weight,
     )
 

@@ -207,7 +207,7 @@ def middle_test(scores: Iterable[tuple[str, float | None]]) -> WelchTest | None:
     for position, value in scores:
         if value is not None:
             groups[position == "M"].append(value)
-    return welch_test(groups[True], groups[False], "less") if min(map(len, groups.values())) > 1 else None
+    return welch_test(groups[True], groups[False]) if min(map(len, groups.values())) > 1 else None
 
 
 def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
