@@ -151,10 +151,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
     if not clauses or not has("settles", clauses[-1]):
         return False
-    # "After removing the ages" names a result; "The removed ages" does not.
-    if has("discusses", clauses[-1]) or has(
-        "aside", re.sub(r"\bafter \w+ing\b", "", clauses[-1], flags=re.IGNORECASE)
-    ):
+    if has("discusses", clauses[-1]) or has("aside", clauses[-1]):
         return False
     # "So, A3", but not "Looking at the answers, A3 ..."
     return not leads or _INTRODUCES.search(words[-40:]) is not None or len(words.split()) < 3
@@ -188,7 +185,6 @@ def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> 
         (Standing.FINAL, settles(lead)),
         (Standing.ASIDE, has("aside", lead)),
         (Standing.FINAL, settles(heading, leads=False)),
-        (Standing.ASIDE, has("aside", heading)),
         (Standing.ALONE, not has_words(before + after)),
         (Standing.CHOSEN, _CHOOSES.search(lead[-60:])),
         (Standing.FIRST, not _WORD.search(text, min(opening, found.start), found.start)),
@@ -219,8 +215,7 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
         gap, tail = text[begin : answer.start], text[answer.end : answer.end + _NEAR]
         lead, heading = introduction(text, answer.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
-        not_but = last and last.standing is Standing.DENIED and re.search(r"\bbut\b", gap[-_NEAR:])
-        if last and joined(gap) and not own_sentence and not not_but:
+        if last and joined(gap) and not own_sentence:
             level = last.standing
         else:
             level = standing(text, answer, lead, heading, opening)

@@ -89,18 +89,6 @@ def test_json_says_what_was_written(results: Path, damaged: Path, tmp_path: Path
     assert packed["runs"] == 2 and len(packed["problems"]) == 1
 
 
-def test_check_names_the_host_of_each_run(results: Path, tmp_path: Path) -> None:
-    report("pack", results, "--out", tmp_path / "all.zip")
-    [table] = json.loads(report("check", tmp_path / "all.zip", "--json").out)["tables"]
-    assert {row["model"]: row["host"] for row in table["rows"]} == {
-        "owl": "lm_eval",
-        "org/crow-7b": "lm_eval",
-        "wren": "opencompass",
-    }
-    shown = report("check", tmp_path / "all.zip").out
-    assert "host" in shown and shown.count("lm_eval") == 2 and shown.count("opencompass") == 1
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [

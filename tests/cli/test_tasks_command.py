@@ -72,13 +72,6 @@ def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     assert "lct_synthetic" in lines[-1] and "lct_official" in lines[-1]
 
 
-def test_near_names_are_proposed() -> None:
-    done = lct("tasks", "ethic_recal_books")
-    assert done.code == 2 and "did you mean: ethic_recall_books" in done.err
-    with pytest.raises(InputError, match="did you mean: ethic_recall_books"):
-        load_task("ethic_recal_books")
-
-
 def _published() -> list[str]:
     """A task of each kind that reads published files."""
     found = {(spec.family, spec.scoring): spec.name for spec in task_specs() if spec.source == "published"}
