@@ -183,7 +183,6 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
 
 
 def read_reviews(path: Path) -> list[ExpertReview]:
-    """Read experts' decisions: the rows of :func:`review_rows`, edited."""
     reviews: dict[str, ExpertReview] = {}
     remedy = "leave version and flags as `lct annotate review` wrote them; "
     for where, row in _rows(path, ExpertReview, _REVIEW, remedy):
@@ -219,10 +218,8 @@ def training_rows(
 ) -> list[dict[str, Any]]:
     """Return the rated candidates in the format of ORCA's training data, with the scale of their ratings.
 
-    The released ORCA code requires a rationale on every row and ratings of 1 to 5; ours reads ``scale``.
-
-    Args:
-        without: annotator and document whose ratings are left out; all ratings of the annotator if the document is None.
+    The released ORCA code requires a rationale on every row and ratings of 1 to 5; ours reads ``scale``. The ratings of the annotators and
+    documents in ``without`` are left out; all of an annotator's if the document is None.
     """
     ratings = ratings_of(
         annotation
@@ -230,7 +227,7 @@ def training_rows(
         if (annotation.annotator, None) not in without
         and (annotation.annotator, study.question_of(annotation.candidate).document or "") not in without
     )
-    found = []
+    rows = []
     for candidate in study.candidates(current=True):
         if candidate.id not in ratings:
             continue
@@ -252,5 +249,5 @@ def training_rows(
         }
         if asked.transcription is not None:
             row["transcription"] = asked.transcription
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows

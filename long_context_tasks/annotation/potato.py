@@ -35,10 +35,8 @@ from long_context_tasks.schema.files import (
 )
 
 _OUTPUT = "annotation_output"
-_LABEL_LINES = 12
-"""Lines of the text box for labels."""
-_BOX = "40vh"
-"""Height from which a text scrolls in its own box, so that the form stays on the screen."""
+_LABEL_LINES = 12  # lines of the text box for labels
+_BOX = "40vh"  # height from which a text scrolls in its own box, so that the form stays on the screen
 _EMPTY = "(none)"
 _EXPECTED = "a file as POTATO writes it; copy it again"
 Answers = Mapping[str, Mapping[str, Any]]
@@ -54,13 +52,8 @@ def export_potato(study: AnnotationStudy, folder: Path, annotators: int | None =
     """Write a POTATO project with all current candidates, or update the project of an earlier export.
 
     An existing project keeps its answers and its settings in ``config.yaml``; items of corrected or removed questions leave it. Stop POTATO
-    first, because it reads the project only when it starts.
-
-    Args:
-        annotators: people per item; None for everyone, or for the setting of an existing project.
-
-    Returns:
-        Number of items.
+    first, because it reads the project only when it starts. ``annotators`` is the number of people per item; None for everyone, or for the
+    setting of an existing project. Returns the number of items.
     """
     fields = _fields(study.scale)
     items = _items(study, fields)
@@ -114,27 +107,27 @@ def potato_config(scale: Scale) -> dict[str, Any]:
 
 
 def _shown(name: str, label: str, text: str) -> str:
-    """Return a choice as annotators read it.
-
-    >>> _shown("5", "Right", "Says the same.")
-    '5: Right. Says the same.'
-    """
+    """Return a choice as annotators read it, such as "5: Right. Says the same."."""
     return f"{name}: {'. '.join(filter(None, (label, text)))}".removesuffix(": ")
 
 
 def _fields(scale: Scale) -> list[dict[str, Any]]:
-    names = {"question": "Question", "reference": "Reference answer", "rationale": "Rationale"}
-    names |= {"transcription": "Transcript", "answer": "Candidate answer"}
+    labels = {"question": "Question", "reference": "Reference answer", "rationale": "Rationale"}
+    labels |= {"transcription": "Transcript", "answer": "Candidate answer"}
     if scale.writes:
-        names = {"question": "Instruction", "reference": "Passage"}
-    fields: list[dict[str, Any]] = [
-        {"key": key, "type": "text", "label": name, "display_options": {"max_height": _BOX}}
-        for key, name in names.items()
-    ]
+        labels = {"question": "Instruction", "reference": "Passage"}
+    labels["document"] = html.escape(scale.source.capitalize())  # POTATO does not escape this label
     # Annotators should open the source only if the rest does not suffice.
-    folded = {"max_height": _BOX, "collapsible": True, "collapsed_by_default": True}
-    source = html.escape(scale.source.capitalize())  # POTATO does not escape this label
-    return [*fields, {"key": "document", "type": "text", "label": source, "display_options": folded}]
+    folded = {"collapsible": True, "collapsed_by_default": True}
+    return [
+        {
+            "key": key,
+            "type": "text",
+            "label": label,
+            "display_options": {"max_height": _BOX, **(folded if key == "document" else {})},
+        }
+        for key, label in labels.items()
+    ]
 
 
 def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -205,7 +198,7 @@ def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
         raise InputError(f"{folder}: no */user_state.json; name POTATO's project folder or its {_OUTPUT}")
     # Projects that people made themselves from an export have the ids of the study.
     candidates = {item_id(key): key for key in study.answers} | {key: key for key in study.answers}
-    found: list[Annotation] = []
+    annotations: list[Annotation] = []
     withdrawn: list[tuple[str, str]] = []
     for path in states:
         annotator = path.parent.name
@@ -223,12 +216,12 @@ def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
             if rating is None and not codes and not comment:
                 withdrawn.append(key)
                 continue
-            found.append(Annotation(*key, rating, codes, comment, times.get(item, "")))
-            if problem := annotation_problem(found[-1], study.scale):
+            annotations.append(Annotation(*key, rating, codes, comment, times.get(item, "")))
+            if problem := annotation_problem(annotations[-1], study.scale):
                 raise InputError(f"{where}: {problem}")
-    if not found and not withdrawn:
+    if not annotations and not withdrawn:
         raise InputError(f"{folder}: no annotations yet")
-    return PotatoAnswers(found, withdrawn, [path.parent.name for path in states])
+    return PotatoAnswers(annotations, withdrawn, [path.parent.name for path in states])
 
 
 def _times(path: Path) -> dict[str, str]:

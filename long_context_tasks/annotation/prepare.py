@@ -26,11 +26,7 @@ def prompt_text(name: str) -> str:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the slots of a prompt, all at once, so that a value cannot fill another slot; other brackets stay.
-
-    >>> fill("Q: [question] [x]", {"question": "what is [x]?"})
-    'Q: what is [x]? [x]'
-    """
+    # All at once, so that a value cannot fill another slot; other brackets stay.
     return _SLOT.sub(lambda match: values.get(match[1], match[0]), template)
 
 

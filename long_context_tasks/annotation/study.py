@@ -108,11 +108,9 @@ class Annotation:
 
     candidate: Id
     annotator: Text
-    # On the study's scale; None if the person could not or would not judge.
-    rating: _Whole | None = None
-    codes: str = (
-        ""  # letters of the feedback codes, in the order of CODES, so that equal feedback is equal text
-    )
+    rating: _Whole | None = None  # on the study's scale; None if the person could not or would not judge
+    # Letters of the feedback codes, in the order of CODES, so that equal feedback is equal text.
+    codes: str = ""
     comment: Words = ""
     at: Words = ""  # time in UTC, ISO 8601; empty if unknown
 

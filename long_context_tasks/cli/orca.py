@@ -135,19 +135,15 @@ def train(
     device: Device = "auto",
     window: Window = "",
 ) -> None:
-    """Train a judge on rated answers. The same command continues a training that was stopped.
-
-    Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
-    """
-    from long_context_tasks.orca.train import TrainFiles, run_training
-    from long_context_tasks.orca.train.plan import TrainSettings
+    """Train a judge on rated answers. The same command continues a training that was stopped."""
+    from long_context_tasks.orca.train.plan import TrainFiles, TrainSettings, run_training
+    from long_context_tasks.schema.validated import validated
 
     typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
     settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [])
     done = run_training(files, settings, output, device, warn)
-    if done is not None:
-        say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
+    say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
 
 
 @app.command(

@@ -125,14 +125,10 @@ def load_checkpoint(
 
     Args:
         path: DIR, or DIR/model as in the released code.
-        device: of torch; ``auto`` for the GPU if there is one.
         dtype: of the language model; ``auto`` for float32 on the CPU and bfloat16 on a GPU. The head is float32.
         base_model: folder or hub id of the base of a LoRA adapter; None for the one that the adapter names.
         tokenizer: its folder if it is not DIR/tokenizer.
         trainable: keep a LoRA adapter separate and trainable instead of merging it, and return the model in training mode.
-
-    Raises:
-        InputError: torch or transformers is missing, or a part of the checkpoint is missing or does not fit.
     """
     folder = find_checkpoint(path)
     config = read_config(folder)

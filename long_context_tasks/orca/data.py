@@ -192,10 +192,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 
 
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
-    """Refuse a second answer with the same id, because scores, ratings and splits are joined to answers by it.
-
-    ``place_of`` has the places of the earlier answers by id; this one is added.
-    """
+    """Refuse a second answer with the same id, because everything is joined to answers by it; ``place_of`` has the places of earlier ones."""
     if item.id in place_of:
         raise InputError(
             f"{where}: the id {item.id!r} also belongs to {place_of[item.id]}; give every answer its own id, or remove one of the rows"
@@ -204,11 +201,7 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data that a model cannot learn from, before one is loaded; ``source`` names them in messages.
-
-    Raises:
-        InputError: ratings are missing, or all are equal.
-    """
+    """Refuse data that a model cannot learn from, before one is loaded; ``source`` names them in messages."""
     values = {rating for item in items for rating in item.ratings}
     if not values:
         raise InputError(f"{source}: no ratings in {len(items)} rows; training needs rated answers")

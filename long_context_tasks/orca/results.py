@@ -104,9 +104,6 @@ def read_results(path: Path) -> list[ScoredAnswer]:
 
     A row of a released multinomial model is recognised by ``score_type`` in an ``args.yaml`` above the file or by its five ``params``,
     otherwise by a truth above 1. (The released program looks at ``args.yaml`` only, and without it compares different scales.)
-
-    Raises:
-        InputError: the file cannot be read, or a row is not a scored answer.
     """
     remedy = "name a file that `lct orca score` wrote, or score the answers again"
     rows = [

@@ -81,13 +81,7 @@ def score_file(
     window: int | None,
     report: Callable[[str], None],
 ) -> ScoredFile:
-    """Score a file of answers.
-
-    Args:
-        out: file of the rows, which makes the run resumable; None writes nothing.
-        device: of torch, or ``auto``.
-        window: maximum tokens of an item, to use less than the model's window.
-    """
+    """Score a file of answers; an ``out`` makes the run resumable, and None writes nothing."""
     items = read_items(data)
     dev_items = [] if dev is None else read_items(dev, need_ratings=True)
     _check_options(settings, items, data, out, dev)

@@ -116,9 +116,6 @@ def score_items(
         batch_size: maximum items of a batch.
         title: of the progress bar; empty for none.
         kept: predictions of an earlier run, to which new ones are added.
-
-    Raises:
-        InputError: the model's output is not finite, or predictions cannot be kept.
     """
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     form = InputFormat.of_args(checkpoint.args) if form is None else form

@@ -12,7 +12,6 @@ from orca_checkpoints import save_tiny_lm, saved_checkpoint
 def tiny_lm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model with its tokenizer; not to be changed."""
     pytest.importorskip("peft")
-    pytest.importorskip("accelerate")
     return save_tiny_lm(tmp_path_factory.mktemp("lm") / "tiny")
 
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 
 def byte_tokenizer() -> Any:
-    """One token a byte, and one for the end."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -42,7 +41,6 @@ def tiny_lm(vocabulary: int, window: int = 512, seed: int = 0) -> Any:
 
 
 def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tuple[OrcaModel, Any]":
-    """Model and tokenizer."""
     import torch
 
     from long_context_tasks.orca.model import HEADS, OrcaModel
@@ -58,20 +56,17 @@ def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tup
 
 
 def tiny_checkpoint(head: str = "beta", window: int = 512, cls: bool = False) -> Checkpoint:
-    """A checkpoint in memory."""
     model, tokenizer = tiny_model(head, window, cls)
     return Checkpoint(Path(), model, tokenizer, {})
 
 
 def saved_checkpoint(folder: Path, head: str = "beta", window: int = 512, cls: bool = False) -> Checkpoint:
-    """A checkpoint in a folder."""
     model, tokenizer = tiny_model(head, window, cls)
     save_checkpoint(folder, model, tokenizer, {"seed": 1})
     return Checkpoint(folder, model, tokenizer, {})
 
 
 def save_tiny_lm(folder: Path, window: int = 512) -> Path:
-    """A language model in a folder, with its tokenizer."""
     tokenizer = byte_tokenizer()
     tiny_lm(len(tokenizer), window).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -31,17 +31,8 @@ def rated_items(n: int, seed: int = 0) -> list[OrcaItem]:
 
 
 def rows_of(items: list[OrcaItem]) -> list[dict[str, Any]]:
-    """As rows of a file."""
-    return [
-        {
-            "id": item.id,
-            "question": item.question,
-            "reference": item.reference,
-            "candidate": item.candidate,
-            "ratings": list(item.ratings),
-        }
-        for item in items
-    ]
+    names = ("id", "question", "reference", "candidate")
+    return [{name: getattr(item, name) for name in names} | {"ratings": list(item.ratings)} for item in items]
 
 
 TINY: dict[str, Any] = {"epochs": 2, "batch_size": 4, "lr": 3e-3, "batch_tokens": 256, "lora_rank": 2}
@@ -71,7 +62,6 @@ def trained(
             dev,
             TrainSettings(**{**TINY, **start, **changes}),
             output,
-            processes=loop.TrainProcesses("cpu"),
             report=report,
         )
 
@@ -84,12 +74,10 @@ def tiny_training(model: Path, output: Path, scenario: int = 1, **changes: Any) 
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
-    """All rows of a finished training's log."""
     return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Content of every file, by its place in the folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))

@@ -82,17 +82,6 @@ def test_every_part_is_in_the_text_as_it_is(item: OrcaItem) -> None:
     assert with_transcript == f" |context: {spoken}{text.removeprefix(' |context: ')}"
 
 
-def test_a_missing_rationale_is_none_as_released() -> None:
-    row = {name: value for name, value in ROW.items() if name != "rationale"}
-    assert input_text(item_of_row(row)).startswith(" |context: None |question: Who?")
-
-
-def test_the_format_comes_back_from_training_arguments() -> None:
-    for form in (InputFormat(), InputFormat(False, False), InputFormat(transcript=True, prompt="Judge.")):
-        assert InputFormat.of_args(form.args()) == form
-    assert InputFormat.of_args({"score_type": "beta", "lora_rank": None}) == InputFormat()
-
-
 def test_fields_for_splits() -> None:
     item = item_of_row({**ROW, "source": "semeval/beetle/train", "candidate_model": "fid", "question_id": 7})
     assert (item.domain, item.category, item.model, item.question_id) == (

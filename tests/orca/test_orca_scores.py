@@ -106,18 +106,6 @@ def test_a_learned_vector_is_read_behind_the_last_token() -> None:
     assert checkpoint.model.window() == 511
 
 
-def test_a_long_context_is_shortened_and_counted() -> None:
-    checkpoint = tiny_checkpoint(window=256)
-    short, long = _items(2, context=3), replace(_items(1)[0], rationale="word " * 400)
-    scoring = scorer.score_items(checkpoint, [short[0], long, short[1]])
-    dropped = [score.dropped_tokens for score in scoring.scores]
-    full = len(input_text(long).encode())
-    assert dropped == [0, full - 256, 0]
-    assert (scoring.shortened, scoring.unfit, scoring.window) == (1, 0, 256)
-    assert "1 with a context shortened to the window of 256 tokens" in str(scoring)
-    assert all(score.mean is not None for score in scoring.scores)
-
-
 def test_what_does_not_fit_has_no_score_and_the_others_have() -> None:
     checkpoint = tiny_checkpoint(window=256)
     long = replace(_items(1)[0], candidate="word " * 400)
@@ -195,16 +183,6 @@ def test_an_empty_transcription_is_written_as_released(
         f" |context: {context} |question: Who? |correct answer: Anna |candidate answer: Ann"
     )
     assert "transcription" not in input_text(item)
-
-
-def test_the_transcription_goes_before_the_rationale() -> None:
-    item = OrcaItem("1", "Who?", "Anna", "Ann", rationale="Two people.", transcription="x" * 300)
-    form = InputFormat(transcript=True)
-    (encoded,) = encode_items([item], tokenizer(), form, 150)
-    kept = tokenizer().decode(encoded.ids)
-    assert len(encoded.ids) == 150
-    assert " Two people. |question: Who?" in kept
-    assert "|transcription: x" in kept
 
 
 def test_half_a_surrogate_pair_is_scored() -> None:

@@ -1,8 +1,6 @@
 """Training with tiny random models: that it learns, ends, and goes on after any interruption as if there had been none."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,10 +11,8 @@ import yaml
 from lazy_modules import Lazy, torch
 from orca_checkpoints import saved_checkpoint
 from orca_lazy import scorer
-from orca_training import files_of, killed_at, log_of, rated_items, rows_of, tiny_training, trained
-from typer.testing import CliRunner
+from orca_training import files_of, killed_at, log_of, rated_items, tiny_training, trained
 
-from long_context_tasks.cli import app
 from long_context_tasks.orca import item_agreement
 from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
 from long_context_tasks.orca.train.folder import opened_run, work_folder
@@ -246,31 +242,3 @@ def test_what_does_not_fit_is_left_out_and_said(model: Path, tmp_path: Path) -> 
     assert any("stage human: 5 answers, 4 steps" in line for line in said)
     with pytest.raises(InputError, match="no answer fits the window of 5 tokens"):
         tiny_training(model, tmp_path / "none", window=5)
-
-
-def test_two_processes_train_as_one(model: Path, tmp_path: Path) -> None:
-    for name, items in (("train", rated_items(10)), ("dev", rated_items(6, 9))):
-        lines = [json.dumps(row) + "\n" for row in rows_of(items)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import torch\ntorch.set_num_threads(1)\nfrom long_context_tasks.cli import app\napp()\n"
-    )
-    common = ["orca", "train", "--train", f"{tmp_path}/train.jsonl", "--dev", f"{tmp_path}/dev.jsonl"]
-    common += ["--model", str(model), "--head", "beta", "--device", "cpu", "--epochs", "2", "--lr", "3e-3"]
-    common += ["--batch-size", "5", "--batch-tokens", "1", "--lora-rank", "2"]
-    assert CliRunner().invoke(app, [*common, "--out", f"{tmp_path}/one"]).exit_code == 0
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*launch, str(script), *common, "--out", f"{tmp_path}/two"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.count("trained") == 1 and "2 processes train together" in done.stderr
-    assert _losses(tmp_path / "two") == pytest.approx(_losses(tmp_path / "one"), abs=1e-4)
-    figures = [
-        [row["dev"]["loss"] for row in log_of(tmp_path / name) if "dev" in row] for name in ("one", "two")
-    ]
-    assert figures[0] == pytest.approx(figures[1], abs=1e-4)

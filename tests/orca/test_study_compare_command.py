@@ -215,7 +215,7 @@ def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path
     path = tmp_path / "scored" / "split_2" / "test.jsonl"
     for row, message in (
         ({"id": 1}, "row 1: rating_orca is missing; name a file that `lct orca score` wrote"),
-        ({"rating_orca": 1, "variance_orca": 0}, "an answer has no id"),
+        ({"rating_orca": 1, "variance_orca": 0}, "an answer has no id of its own"),
         ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca must be at most 1"),
     ):
         write_rows(path, [row])

@@ -174,7 +174,7 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         (("{answers}", "--published", "elitr_bench"), "--published goes alone"),
         (("--published", "ethic"), "no benchmark of this name publishes ratings"),
         (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' also belongs to"),
-        (("{answers}", "--judge", "{orca}"), "of kind orca, which does not read prompts"),
+        (("{answers}", "--judge", "{orca}"), "a judge of kind orca does not take prompts"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
         (("missing.jsonl", "--baselines"), "missing.jsonl: cannot be read"),
         (("{answers}", "--baselines", "-o", "{here}/no/r.jsonl"), "in a folder that exists"),

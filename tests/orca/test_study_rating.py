@@ -50,14 +50,6 @@ def asked(server: JudgeServer) -> list[dict[str, Any]]:
     return [body for body in server.bodies if "andidate" in body["messages"][0]["content"]]
 
 
-def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
-    with judge_server(by_rule) as server:
-        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
-        columns, _ = rate_answers(items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"))
-    assert len(asked(server)) == 6  # without any context the first three conditions are one
-    assert [set(one.scores) for one in columns] == [{2}, {2}, {2}, {1}]
-
-
 def test_seeds_and_replies_without_a_score(tmp_path: Path) -> None:
     def behave(body: dict[str, Any], number: int) -> Answer:
         if "item-1" in body["messages"][0]["content"]:

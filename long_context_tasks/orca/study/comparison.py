@@ -77,12 +77,9 @@ def _single_rater(
 
 
 def groups_by_condition(raters: Sequence[Rater]) -> dict[str, list[Rater]]:
-    """Return the judges of each condition that several judges rated under; judges without a condition in their name are grouped under "".
-
-    A judge counts once in a condition, as in the paper's Tables 2 and 6: with the paper's wording if it has that.
-    """
+    """Return the judges of each condition that several judges rated under; judges without a condition in their name are grouped under ""."""
     groups: dict[str, dict[str, Rater]] = {}
-    # Sorting is stable and puts the paper's wording first.
+    # A judge counts once in a condition, as in the paper's Tables 2 and 6. Sorting is stable and puts the paper's wording first.
     for rater in sorted(raters, key=lambda rater: column_parts(rater.name)[2] != WORDINGS[0]):
         judge, condition, _ = column_parts(rater.name)
         if rater.kind == "judge":
@@ -178,10 +175,7 @@ def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> t
 
 
 def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
-    """Read ORCA's predictions from the files of ``NAME=PATTERN``; clamped means form a second rater, ``NAME clamped``.
-
-    ``{split}`` in the pattern is the name of a split's folder.
-    """
+    """Read ORCA's predictions from the files of ``NAME=PATTERN``, with ``{split}`` for a split's folder; clamped means form a second rater."""
     name, _, pattern = (part.strip() for part in text.partition("="))
     if not name or "{split}" not in pattern:
         raise InputError(
@@ -192,10 +186,8 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
         path = Path(pattern.replace("{split}", split.name))
         files.append(read_results(path))
         # Estimates are joined to answers by id.
-        ids = {row.id for row in files[-1]}
-        if len(ids) < len(files[-1]) or "" in ids:
-            wrong = "an answer has no id" if "" in ids else "an id occurs twice"
-            raise InputError(f"{path}: {wrong}; score the answers again")
+        if len({row.id for row in files[-1]} - {""}) < len(files[-1]):
+            raise InputError(f"{path}: an answer has no id of its own; score the answers again")
     raters = []
     for title, field in ((name, "mean"), (f"{name} clamped", "clamped")):
         by_split = tuple(
@@ -311,10 +303,7 @@ def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Com
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, SplitSpread, SplitSpread]]:
-    """Return name, number of wordings, rho and MAE of each judge that rated with several wordings of a prompt (Table 7).
-
-    The name is ``JUDGE:CONDITION``; mean and standard deviation are over wordings, of the means over splits.
-    """
+    """Return ``JUDGE:CONDITION``, number of wordings, rho and MAE over them of each judge that rated with several wordings (Table 7)."""
     groups: dict[str, list[RaterFigures]] = {}
     for each in figures:
         judge, condition, _ = column_parts(each.name)

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from long_context_tasks.judges.config import Draw, JudgeConfig
-from long_context_tasks.judges.kinds import check_judge, kind_of
+from long_context_tasks.judges.kinds import check_judge, check_reads_prompts
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, mean_score, summarize
@@ -46,9 +46,7 @@ Wording = Literal["paper", "modified"]
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
 BOUNDS = (1, 5)
 """Scores that the prompts ask for."""
-SCALES = "scales"
-BY_SEED = "by_seed"
-ROW_KEYS = ("id", "cluster", SCALES, BY_SEED)
+ROW_KEYS = ("id", "cluster", "scales", "by_seed")
 """Keys of a row that are not raters. ``scales`` has the lowest and highest score of each rater, ``by_seed`` the scores by each seed of a judge."""
 
 _FILES: dict[Wording, str] = {"paper": "fig7_judge", "modified": "fig8_judge_modified"}
@@ -106,9 +104,7 @@ def judge_prompt(
 
 
 def judge_score(reply: str) -> int | None:
-    """Return the last score in a judge's reply; None if it is missing or not a whole number from 1 to 5.
-
-    An earlier score never replaces a broken last one, because it may be a quotation.
+    """Return the last score in a judge's reply; None if it is missing or not a whole number from 1 to 5. An earlier one may be a quotation.
 
     >>> judge_score("Explanation: fine.\\n\\n**Score:** 4"), judge_score("Score: 3/5"), judge_score("Score (1-5): 2")
     (4, 3, 2)
@@ -134,11 +130,9 @@ class RatingColumn:
     """Scores of one rater, in the order of the answers."""
 
     name: str
-    # On the rater's own scale, or None; with several seeds the mean of those that gave one.
-    scores: tuple[float | None, ...]
+    scores: tuple[float | None, ...]  # on the rater's own scale; with several seeds their mean
     scale: tuple[float, float]  # lowest and highest score
-    # Scores of each answer by each seed; empty with a single one.
-    by_seed: tuple[tuple[float | None, ...], ...] = ()
+    by_seed: tuple[tuple[float | None, ...], ...] = ()  # of each answer by each seed; empty with a single one
 
     @property
     def missing(self) -> int:
@@ -173,11 +167,7 @@ def rate_answers(
     wording: Wording,
     store: Store,
 ) -> tuple[list[RatingColumn], Summary]:
-    """Let a judge rate all answers under all conditions; replies in the store are reused.
-
-    Returns:
-        Its scores under ``JUDGE:CONDITION`` (with ``:modified`` for that wording), and their cost.
-    """
+    """Let a judge rate all answers under all conditions, and return its scores under ``JUDGE:CONDITION``, or ``JUDGE:CONDITION:modified``."""
     requests = [
         JudgeRequest(item.id, judge_prompt(item, condition, wording))
         for condition in conditions
@@ -192,18 +182,13 @@ def rate_answers(
         check_judge(config)
     # In one call, so that conditions with the same prompt share a reply.
     verdicts = judge_all(requests, config, RUBRIC, store)
+    scores = [tuple(verdict.score for verdict in each) for each in verdicts]
     columns = []
     for number, condition in enumerate(conditions):
-        own = verdicts[number * len(items) : (number + 1) * len(items)]
-        by_seed = tuple(tuple(verdict.score for verdict in each) for each in own)
-        columns.append(
-            RatingColumn(
-                f"{config.name}:{condition}" + ("" if wording == "paper" else f":{wording}"),
-                tuple(map(mean_score, by_seed)),
-                BOUNDS,
-                by_seed if len(config.seeds) > 1 else (),
-            )
-        )
+        by_seed = tuple(scores[number * len(items) : (number + 1) * len(items)])
+        name = f"{config.name}:{condition}" + ("" if wording == "paper" else f":{wording}")
+        several = by_seed if len(config.seeds) > 1 else ()
+        columns.append(RatingColumn(name, tuple(map(mean_score, by_seed)), BOUNDS, several))
     return columns, summarize(verdicts, config)
 
 
@@ -223,10 +208,7 @@ def column_parts(name: str) -> tuple[str, str, str]:
 def check_raters(configs: Sequence[JudgeConfig]) -> None:
     names = Counter(config.name for config in configs)
     for config in configs:
-        if not kind_of(config).reads_prompts:
-            raise InputError(
-                f"judge {config.name}: is of kind {config.kind}, which does not read prompts; use `lct orca score` for it"
-            )
+        check_reads_prompts(config)
         if names[config.name] > 1:
             raise InputError(f"two judges are called {config.name}; give one of them another `name`")
         if config.in_process:
@@ -244,17 +226,17 @@ def cluster_of(item: OrcaItem) -> str:
 
 def rated_rows(keys: Sequence[tuple[str, str]], columns: Sequence[RatingColumn]) -> list[dict[str, Any]]:
     """Return a row for each answer; ``keys`` has the id and the cluster of each."""
-    names = Counter(column.name for column in columns)
-    if clash := [name for name, count in names.items() if count > 1 or name in ROW_KEYS]:
+    names = Counter([*ROW_KEYS, *(column.name for column in columns)])
+    if clash := [name for name, count in names.items() if count > 1]:
         raise InputError(f"two columns are called {clash[0]}; give one of the judges another `name`")
     scales = {column.name: [*map(_plain, column.scale)] for column in columns}
     rows = []
     for place, (name, cluster) in enumerate(keys):
         row: dict[str, Any] = {"id": name, "cluster": cluster}
         row |= {column.name: _plain(column.scores[place]) for column in columns}
-        row[SCALES] = scales
+        row["scales"] = scales
         if seeds := {each.name: [*map(_plain, each.by_seed[place])] for each in columns if each.by_seed}:
-            row[BY_SEED] = seeds
+            row["by_seed"] = seeds
         rows.append(row)
     return rows
 
@@ -310,11 +292,8 @@ BASELINES: dict[str, Callable[[str, str], float | None]] = {"rouge_l": rouge_l, 
 
 
 def baseline_columns(items: Sequence[OrcaItem]) -> list[RatingColumn]:
+    texts = [(item.reference or "", item.candidate or "") for item in items]
     return [
-        RatingColumn(
-            name,
-            tuple(measure(item.reference or "", item.candidate or "") for item in items),
-            (0.0, 1.0),
-        )
+        RatingColumn(name, tuple(measure(*each) for each in texts), (0.0, 1.0))
         for name, measure in BASELINES.items()
     ]

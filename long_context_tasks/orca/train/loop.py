@@ -1,13 +1,9 @@
 """Training in stages; each ends with the model of the epoch that has the lowest loss on the development part.
 
 A run can be stopped at any moment. The same call continues after the last saved step, with the loss curve of an uninterrupted run (bit for bit
-on a CPU). Everything random is a function of the seed and the step, dropout included, so the number of processes matters by rounding only.
-
-``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its share of every step; gradients and
-predictions are joined, so that all processes decide alike.
+on a CPU). Everything random is a function of the seed and the step, dropout included.
 """
 
-import contextlib
 import math
 import shutil
 import time
@@ -17,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn import Parameter
 
 from long_context_tasks.orca.checkpoint import (
-    choose_device,
     load_checkpoint,
     load_lm,
     load_tokenizer,
@@ -64,52 +58,13 @@ _OF = " of "
 """Separates the name of an optimizer's tensor from that of its parameter in the file of a state."""
 
 
-class TrainProcesses:
-    """The processes of this run; each takes its own GPU, and ``device`` is that of this process."""
-
-    def __init__(self, device: str = "auto") -> None:
-        """Join the other processes; ``device`` is of torch, or ``auto`` for the GPU if there is one."""
-        chosen, _ = choose_device(device, "auto")
-        with named_failures("accelerate"):
-            from accelerate import PartialState
-
-            self._state = PartialState(cpu=chosen.startswith("cpu"))
-        self.count: int = self._state.num_processes
-        self.is_first: bool = self._state.process_index == 0
-        self.device: str = chosen if self.count == 1 else str(self._state.device)
-
-    def wait(self) -> None:
-        self._state.wait_for_everyone()
-
-    def share(self, items: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return this process's part of a list, each item with its index in the list."""
-        # In turn rather than in blocks, because batches are sorted by length.
-        return list(enumerate(items))[self._state.process_index :: self.count]
-
-    def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Gather the parts of all processes into one list, sorted by index; every process gets the same list."""
-        from accelerate.utils import gather_object
-
-        return [item for _, item in sorted(gather_object(list(parts)), key=lambda part: part[0])]
-
-    def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
-        if self.count == 1:
-            return
-        from accelerate.utils import reduce
-
-        for each in parameters:
-            # A process without a share of this step has no gradients.
-            grad = torch.zeros_like(each) if each.grad is None else each.grad
-            each.grad = reduce(grad, reduction="sum")
-
-
 def train(
     stages: Sequence[Stage],
     dev: Sequence[OrcaItem],
     settings: TrainSettings,
     output: Path,
     *,
-    processes: TrainProcesses,
+    device: str = "cpu",
     args: Mapping[str, Any] | None = None,
     report: Report = lambda _: None,
 ) -> bool:
@@ -119,28 +74,23 @@ def train(
     """
     output = output.absolute()
     # A run is continued only on the same kind of device, because others round differently.
-    kind = {"precision": _precision(processes.device), "score_type": settings.head}
+    kind = {"precision": _precision(device), "score_type": settings.head}
     args = {**settings.args(), **(args or {}), **kind}
-    report = report if processes.is_first else lambda _: None
     finished = is_finished(output, args)
     if not finished:
-        opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
-        devices = [processes.device] if processes.device.startswith("cuda") else []
         # Training sets torch's seed at every step; the caller's generator stays as it was.
-        with opened, torch.random.fork_rng(devices=devices):
-            processes.wait()
+        devices = [device] if device.startswith("cuda") else []
+        with opened_run(output, args), torch.random.fork_rng(devices=devices):
             start, log = settings.init, []
             for number, stage in enumerate(stages, start=1):
                 folder = work_folder(output) / f"{number}-{stage.name}"
-                log += _StageTraining(stage, dev, settings, processes, folder, args, report).run(start)
+                log += _StageTraining(stage, dev, settings, device, folder, args, report).run(start)
                 start = folder / "best"
-            if processes.is_first and start is not None:
-                finish(output, start, log)
-                if doubt := doubt_of(output):
-                    report(f"warning: {doubt}")
-    processes.wait()
-    if processes.is_first:
-        shutil.rmtree(work_folder(output), ignore_errors=True)
+            assert start is not None  # there is a stage
+            finish(output, start, log)
+        if doubt := doubt_of(output):
+            report(f"warning: {doubt}")
+    shutil.rmtree(work_folder(output), ignore_errors=True)
     return not finished
 
 
@@ -219,7 +169,7 @@ class _StageTraining:
     stage: Stage
     dev_items: Sequence[OrcaItem]
     settings: TrainSettings
-    processes: TrainProcesses
+    device: str
     folder: Path
     args: Mapping[str, Any]
     report: Report
@@ -240,7 +190,7 @@ class _StageTraining:
         steps = self.settings.epochs * an_epoch
         resumed = f", going on after step {self.state.step}" if self.state.step else ""
         self.report(f"{name}: {len(self.train_set)} answers, {steps} steps{resumed}")
-        with progress_bar(name, "step", steps, self.state.step, shown=self.processes.is_first) as bar:
+        with progress_bar(name, "step", steps, self.state.step) as bar:
             for step in range(self.state.step + 1, steps + 1):
                 row = self._step(step, steps, an_epoch)
                 self.state.log.append(row)
@@ -264,7 +214,7 @@ class _StageTraining:
 
     def _load(self, start: Path | None, saved: Iterable[tuple[str, torch.Tensor]]) -> None:
         with named_failures(f"model {start or self.settings.model}"):
-            self.model, self.tokenizer = _trainable(start, self.settings, self.processes.device)
+            self.model, self.tokenizer = _trainable(start, self.settings, self.device)
         # Any token will do, because padding is masked.
         self.pad = self.tokenizer.pad_token_id or 0
         self.optimizer = _optimizer(self.model, self.settings)
@@ -296,9 +246,8 @@ class _StageTraining:
         return kept
 
     def _autocast(self) -> torch.autocast:
-        kind = torch.device(self.processes.device).type
-        enabled = _precision(self.processes.device) == "bf16"
-        return torch.autocast(kind, torch.bfloat16, enabled=enabled)
+        enabled = _precision(self.device) == "bf16"
+        return torch.autocast(torch.device(self.device).type, torch.bfloat16, enabled=enabled)
 
     def _terms(self, ratings: Sequence[Sequence[float]]) -> int:
         """Count the terms of the loss: one for each rating, or under the bernoulli head for each item."""
@@ -315,8 +264,7 @@ class _StageTraining:
         terms = self._terms(ratings)
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
-        for number, batch in self.processes.share(batches):
-            # Per part of a step, so that dropout does not depend on the number of processes.
+        for number, batch in enumerate(batches):
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step - 1, number))
             labels = model.head.labels([ratings[index] for index in batch]).to(model.device)
             with self._autocast():
@@ -324,11 +272,9 @@ class _StageTraining:
             # Divided by the terms of the whole step, so that parts add up to its mean.
             loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
-            losses.append((number, loss.item()))
-        # fsum, so that the order of the processes does not matter.
-        total = math.fsum(self.processes.join(losses))
+            losses.append(loss.item())
+        total = math.fsum(losses)
         parameters = [each for each in model.parameters() if each.requires_grad]
-        self.processes.sum_gradients(parameters)
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, CLIP))
         self._check_finite("loss", total, step)
         self._check_finite("gradient", norm, step)
@@ -346,7 +292,7 @@ class _StageTraining:
 
     def _check_finite(self, name: str, value: float, step: int) -> None:
         if not math.isfinite(value):
-            if self.state.best is None and self.processes.is_first:
+            if self.state.best is None:
                 # The same arguments would fail again, and corrected ones must find the place free.
                 (self.folder / STATE).unlink(missing_ok=True)
             raise InputError(
@@ -355,19 +301,17 @@ class _StageTraining:
             )
 
     def _evaluate(self, step: int) -> None:
-        """Evaluate on the development part, the same in every process; keep the model if it is the best so far."""
+        """Evaluate on the development part; keep the model if it is the best so far."""
         settings, head = self.settings, self.model.head
-        shared = self.processes.share([encoded.ids for _, encoded in self.dev_set])
         with self._autocast():
             outputs = predict(
                 self.model,
-                [ids for _, ids in shared],
+                [encoded.ids for _, encoded in self.dev_set],
                 self.pad,
                 batch_tokens=settings.batch_tokens,
                 batch_size=settings.batch_size,
             )
-        joined = self.processes.join([(index, row) for (index, _), row in zip(shared, outputs, strict=True)])
-        params = torch.tensor(joined)
+        params = torch.tensor(outputs)
         items = [item for item, _ in self.dev_set]
         ratings = [item.ratings for item in items]
         loss = head.loss(params, head.labels(ratings)).sum().item() / self._terms(ratings)
@@ -380,17 +324,15 @@ class _StageTraining:
         self.state.log.append({**metrics, "best": gains})
         if gains:
             self.state.best_step, self.state.best = step, loss
-        if gains and self.processes.is_first:
             learned = [item for item, _ in self.train_set]
             agreement = HeldOutAgreement.measure(learned, items, mean)
             best = self.folder / "best"
             save_checkpoint(best, self.model, self.tokenizer, self.args, metrics=metrics, agreement=agreement)
-        self.processes.wait()
 
     def _save(self, always: bool) -> None:
         began = time.monotonic()
         soon = began - self.saved_at < SAVE_SHARE * self.saving
-        if not self.processes.is_first or (soon and not always):
+        if soon and not always:
             return
         tensors = {}
         for name, each in self.model.named_parameters():
