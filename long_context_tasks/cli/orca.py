@@ -136,7 +136,8 @@ def train(
     window: Window = "",
 ) -> None:
     """Train a judge on rated answers. The same command continues a training that was stopped."""
-    from long_context_tasks.orca.train.plan import TrainFiles, TrainSettings, run_training
+    from long_context_tasks.orca.train import TrainFiles, run_training
+    from long_context_tasks.orca.train.plan import TrainSettings
     from long_context_tasks.schema.validated import validated
 
     typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
