@@ -22,9 +22,8 @@ def check_version(evaluation: Evaluation) -> None:
     """Refuse a run of a later version of its task than this package scores."""
     # Not isinstance: true is an int, but not a version.
     if type(evaluation.version) is not int or evaluation.version < 0:
-        raise InputError(
-            f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is not a whole number; {_REMEDY}"
-        )
+        version = str(evaluation.version)[:40]
+        raise _fault(evaluation, f"version {version!r} of the task is not a whole number")
     today = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).version
     if evaluation.version > today:
         raise InputError(
@@ -48,18 +47,14 @@ def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterat
         for verdict in turn.verdicts:
             score = verdict.get("score")
             if not isinstance(score, int | float | None) or isinstance(score, bool):
-                raise InputError(
-                    f"{_place(evaluation)}, case {turn.case[:80]!r}: a verdict that is not a number; {_REMEDY}"
-                )
+                raise _fault(evaluation, "a verdict that is not a number", turn)
             _check(evaluation, turn, "a verdict", score, verdicts)
         ratings = [verdict.get("score") for verdict in turn.verdicts]
         remade = benchmark.rating(turn.scores, ratings, judge.get("rubric")) if rated else {}
         for metric, made in remade.items():
             stored = turn.scores.get(metric)
             if stored is not None and made is not None and abs(stored - made) > _CLOSE:
-                raise InputError(
-                    f"{_place(evaluation)}, case {turn.case[:80]!r}: {metric} is {stored:.6g}, but its verdicts give {made:.6g}; {_REMEDY}"
-                )
+                raise _fault(evaluation, f"{metric} is {stored:.6g}, but its verdicts give {made:.6g}", turn)
         yield turn
 
 
@@ -79,9 +74,8 @@ def _check(
 ) -> None:
     if value is None or scale is None or scale[0] - _CLOSE <= value <= scale[1] + _CLOSE:
         return
-    raise InputError(
-        f"{_place(evaluation)}, case {turn.case[:80]!r}: {name} of {value:g} is outside the scale of {scale[0]:g} to {scale[1]:g}; {_REMEDY}"
-    )
+    low, high = scale
+    raise _fault(evaluation, f"{name} of {value:g} is outside the scale of {low:g} to {high:g}", turn)
 
 
 def check_means(evaluation: Evaluation, run: TidyRun) -> None:
@@ -92,17 +86,18 @@ def check_means(evaluation: Evaluation, run: TidyRun) -> None:
     made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
     # Hosts do not write every one of these numbers into their files.
     for name in (*run.row["metrics"], "n", "n_scored"):
-        stated = evaluation.numbers.get(name)
-        if stated is None:
-            continue
-        computed = made.get(name, math.nan)
-        if math.isnan(stated) and math.isnan(computed):
+        stated, computed = evaluation.numbers.get(name), made.get(name, math.nan)
+        if stated is None or (math.isnan(stated) and math.isnan(computed)):
             continue
         if not math.isclose(stated, computed, rel_tol=_CLOSE, abs_tol=_CLOSE):
-            raise InputError(
-                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g}, but the cases give {computed:.6g}; {_REMEDY}"
-            )
+            problem = f"{name} is {stated:.6g}, but the cases give {computed:.6g}"
+            raise _fault(evaluation, f"{evaluation.run.task}: {problem}")
 
 
 def _place(evaluation: Evaluation) -> str:
     return str(evaluation.rows or evaluation.run.result_file or evaluation.run.folder)
+
+
+def _fault(evaluation: Evaluation, problem: str, turn: TurnScores | None = None) -> InputError:
+    case = f", case {turn.case[:80]!r}" if turn else ""
+    return InputError(f"{_place(evaluation)}{case}: {problem}; {_REMEDY}")

@@ -5,7 +5,6 @@ Scores of ``lct runs rescore`` replace the scores that they were made from, as l
 
 import hashlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from long_context_tasks.hosts.stored import (
     StoredCase,
     StoredRun,
     labels_of,
+    number_of,
     value_of,
     word_of,
 )
@@ -286,10 +286,6 @@ def _stds(
     return {metric: std for metric, std in stds.items() if scores.get(metric) is not None}
 
 
-def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
-    return {key: math.nan if value is None else float(value) for key, value in row.items()}
-
-
 def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evaluation:
     try:
         row = loads(path.read_bytes())
@@ -300,9 +296,12 @@ def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evalua
         return Evaluation(
             run=run,
             judge=label,
-            numbers=_numbers(row["numbers"]),
+            numbers={name: number_of(value) for name, value in row["numbers"].items()},
             rows=path.with_suffix(".jsonl"),
-            by_seed={seed: _numbers(numbers) for seed, numbers in row["by_seed"].items()},
+            by_seed={
+                seed: {name: number_of(value) for name, value in numbers.items()}
+                for seed, numbers in row["by_seed"].items()
+            },
             description=row["judge"],
             stated={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
         )

@@ -37,8 +37,6 @@ from long_context_tasks.stats.means import Mean, Scale
 SCHEMA = "0.3.0"
 # Beginnings of the names that hosts give to models whose weights they load.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
-_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[1-9]|lpt[1-9]|data)(\..*)?|.*[. ]|")
 _Record = dict[str, Any]
 
 
@@ -78,7 +76,7 @@ def write_records(
         _, developer, model = _identity(row["model"], provider)
         # Derived from the run, so that a second export replaces the first.
         name = str(uuid.UUID(bytes=hashlib.sha256(run.encode()).digest()[:16], version=4))
-        place = Path("data", _component(cell.benchmark), developer, model, name)
+        place = Path("data", file_name(cell.benchmark), developer, model, name)
         make_folder((folder / place).parent, remedy=remedy)
         samples = place.with_name(f"{name}_samples.jsonl")
         write_whole(folder / samples, _lines(record, cell, of_run, scores[run]), remedy=remedy)
@@ -112,13 +110,7 @@ def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
                 f"{name}: the records name each model by its organisation; give --developer NAME for models without one, or names such as "
                 "org/model with --models FILE"
             )
-    return f"{developer}/{rest}", _component(developer), _component(rest)
-
-
-def _component(name: str) -> str:
-    """Return a folder name that is valid on every operating system."""
-    name = _UNFIT.sub("_", writable(name))[:120]
-    return f"{name}_" if _RESERVED.fullmatch(name) else name
+    return f"{developer}/{rest}", file_name(developer), file_name(rest)
 
 
 def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: float) -> _Record:

@@ -120,14 +120,6 @@ def test_repeats_inside_a_run_and_of_both_hosts(tmp_path: Path) -> None:
     assert one(tmp_path).made == MADE.format(3)
 
 
-def test_other_settings_are_cells_of_their_own(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(1)))
-    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(2), options={"lct_subset": 200}))
-    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(3), gen_kwargs={"temperature": 1.0}))
-    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(4), options={"lct_cut_keep": "front"}))
-    assert sorted(cell.n_runs for cell in cells_of(collect([tmp_path]))) == [1, 1, 2]
-
-
 OLD = "version {} of the task, the newest is {}"
 WHOLE, PART = simple([1.0, 0.0]), simple([1.0])
 

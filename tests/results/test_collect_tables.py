@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import re
 from pathlib import Path
 
@@ -121,14 +120,6 @@ def test_the_terminal_tells_lengths_that_names_do_not(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(results: Path, tmp_path: Path) -> None:
-    (tmp_path / "locked").mkdir(mode=0o500)
-    collection = collect([results])
-    with pytest.raises(InputError, match="--out"):
-        write_tables(tmp_path / "locked", collection, [])
-
-
 def test_a_place_that_is_a_file(results: Path) -> None:
     with pytest.raises(InputError, match="--out"):
         write_tables(next(results.rglob("*.json")), collect([results]), [])
@@ -158,16 +149,6 @@ def test_problems_are_told(results: Path) -> None:
     assert done.exit_code == 1 and f"problem: {path}" in done.stderr and "1 problem\n" in done.stderr
     alone = CliRunner().invoke(app, ["report", str(path.parent)])
     assert alone.exit_code == 2 and "no run that can be used" in alone.stderr
-
-
-def test_the_site_and_the_files(results: Path, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("jinja2")
-    out = tmp_path / "site"
-    for _ in range(2):  # a second time over the first
-        done = CliRunner().invoke(app, ["report", str(results), "--out", str(out)])
-        assert done.exit_code == 0, done.output
-        assert (out / "index.html").is_file() and all((out / name).is_file() for name in FILES)
 
 
 def test_the_docs_name_every_column() -> None:

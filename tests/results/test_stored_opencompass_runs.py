@@ -10,7 +10,6 @@ from collected_runs import Run, simple, write_opencompass
 from stored_runs import only
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
-from long_context_tasks.hosts.stored import metric_names
 from long_context_tasks.results import StoredCase, StoredRun, find_runs
 from long_context_tasks.results.settings import seed_of, settings_of
 from long_context_tasks.schema import InputError
@@ -215,20 +214,6 @@ def test_a_stopped_run_is_named(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("keep", [0, 30, -20])
-def test_damaged_predictions_are_named(tmp_path: Path, keep: int) -> None:
-    """At the beginning it shows when runs are looked for, further on when they are read."""
-    path = predictions(tmp_path, ADA, [row("a"), row("b")])
-    path.write_bytes(path.read_bytes()[:keep])
-    found = find_runs(tmp_path)
-    if keep < 0:
-        with pytest.raises(InputError, match="damaged") as error:
-            list(found.runs[0].cases())
-        assert str(path) in str(error.value)
-    else:
-        assert not found.runs and str(path) in found.problems[0].message
-
-
 def test_rows_of_other_options_are_not_mixed(tmp_path: Path) -> None:
     predictions(tmp_path, f"{ADA}_0", [row("a")])
     predictions(tmp_path, f"{ADA}_1", [row("b")], given={**GIVEN, "lct_seed": 1})
@@ -252,8 +237,3 @@ def test_numbers_that_json_has_no_word_for(tmp_path: Path) -> None:
     [case] = only(tmp_path, task).cases()
     assert case.log_likelihoods is not None and case.log_likelihoods[0] == -1.5
     assert case.num_candidate_tokens == (3, 3) and case.responses == (Response(None),)
-
-
-def test_names_of_metrics() -> None:
-    keys = ["a", "a_low", "a_high", "very_low", "n", "n_scored", "coverage", "n_truncated"]
-    assert metric_names(keys) == ["a", "very_low"]

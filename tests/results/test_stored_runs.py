@@ -157,21 +157,6 @@ def test_predictions_alone(data: Path, tmp_path: Path) -> None:
     assert states.count("does_not_fit") == 2
 
 
-def test_without_samples_there_are_numbers_only(data: Path, tmp_path: Path) -> None:
-    with stub_server() as server:
-        run_lm_eval(
-            tmp_path,
-            [ADA],
-            served_model(server.url, "org/stub"),
-            {"lct_data_dir": str(data)},
-            log_samples=False,
-        )
-    run = only(tmp_path, ADA)
-    assert run.files == () and run.numbers["n"] == 6
-    with pytest.raises(InputError, match="--log_samples"):
-        list(run.cases())
-
-
 @pytest.mark.parametrize("cut", [1, 60])
 def test_a_file_that_was_cut(results: Path, cut: int) -> None:
     [path] = results.rglob(f"samples_{ADA}_*.jsonl")

@@ -20,13 +20,13 @@ from made_up_site import (
     small_cells,
     small_options,
 )
-from site_files import Page, checked_pages, chunk, chunks
+from site_files import Page, checked_pages, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
-from long_context_tasks.site.cases import ChunkStore, PageNames, script_json
+from long_context_tasks.site.cases import PageNames, script_json
 from long_context_tasks.site.pages import index_payload
 from long_context_tasks.site.tables import leading_cells, leaf_of, top_of
 from long_context_tasks.site.words import settings_label, slug
@@ -286,10 +286,3 @@ def test_half_of_a_pair_survives(text: str) -> None:
     assert json.loads(script_json(["\ud83d" + text, "\udc00"])) == json.loads(
         json.dumps(["\ud83d" + text, "\udc00"])
     )
-
-
-def test_a_chunk_is_stored_once_under_its_hash(tmp_path: Path) -> None:
-    store = ChunkStore(tmp_path / "data")
-    names = {store.put(["</script>", "ž"]) for _ in range(3)}
-    assert len(names) == 1 and len(list((tmp_path / "data").iterdir())) == 1
-    assert chunk(tmp_path / "data" / f"{names.pop()}.js") == ["</script>", "ž"]
