@@ -358,14 +358,14 @@ def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
         lambda i: not layout.is_text(i) or not is_prose(layout.blocks[i]), reversed(range(start))
     )
     counted = layout.styles(start, stop)
-    found = [layout.headings[i] for i in reversed(list(above)) if i in layout.headings]
-    return [heading for heading in found if heading.style in counted]
+    headings = [layout.headings[i] for i in reversed(list(above)) if i in layout.headings]
+    return [heading for heading in headings if heading.style in counted]
 
 
 def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
     """Return the blocks of tables of contents up to a preface or the first prose, and those without its own headings."""
     inside: set[int] = set()
-    own: set[int] = set()
+    heading_lines: set[int] = set()
     open_at = None
     for i, block in enumerate(layout.blocks):
         heading = layout.headings.get(i)
@@ -382,12 +382,12 @@ def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
                 and len(layout.blocks[above].lines) <= 3
                 and (above not in layout.headings or layout.headings[above].number in (None, 1))
             ):
-                own.add(above)
+                heading_lines.add(above)
                 above -= 1
             open_at = None
         if open_at is not None:
             inside.add(i)
-    return frozenset(inside), frozenset(inside - own)
+    return frozenset(inside), frozenset(inside - heading_lines)
 
 
 def _begins_again(blocks: Sequence[Block], contents: int, i: int) -> bool:
@@ -473,8 +473,8 @@ def _first_told_heading(layout: Layout, stop: int) -> int | None:
         heading = layout.headings[i]
         if heading.style in ("front", "back") or i >= stop:
             continue
-        own = blocks[i].lines[len(blocks[i].lines) - heading.rest :]
-        told = layout.words(range(i + 1, following), is_prose) + sum(len(line.split()) for line in own)
+        rest = blocks[i].lines[len(blocks[i].lines) - heading.rest :]
+        told = layout.words(range(i + 1, following), is_prose) + sum(len(line.split()) for line in rest)
         if told >= needed:
             return i
     # A table of contents may be at the end.
@@ -512,9 +512,9 @@ def _story_below_front(layout: Layout, limit: int) -> int | None:
         if i not in layout.headings
         and (blocks[i].gap >= _LARGE_GAP or (blocks[i].gap >= 2 and is_title(blocks[i])))
     )
-    found = next(breaks, None)
-    if found is not None and words(found) >= much:
-        return found
+    first = next(breaks, None)
+    if first is not None and words(first) >= much:
+        return first
     return last + 1 if words(last + 1) > _MOST_FRONT * layout.before[-1] else None
 
 
@@ -626,12 +626,12 @@ def _list_of_books(blocks: Sequence[Block]) -> int | None:
             break
         # A list does not begin with a price, because stories have sums of money too.
         begin = mark if mark in sure else begin
-    own = [mark for mark in marks if mark >= begin]
+    in_list = [mark for mark in marks if mark >= begin]
     prose = sum(block.size for block in blocks[begin:] if is_prose(block) and len(block.text) > _MOST_PRINTED)
     if (
-        not own
-        or len(own) * _MOST_FOR_A_MARK < len(blocks) - begin
-        or (len(own) == 1 and prose > _MOST_PROSE)
+        not in_list
+        or len(in_list) * _MOST_FOR_A_MARK < len(blocks) - begin
+        or (len(in_list) == 1 and prose > _MOST_PROSE)
     ):
         return None
     while begin > first and len(blocks[begin - 1].lines) <= 2 and is_title(blocks[begin - 1]):
@@ -659,23 +659,30 @@ def _captions(layout: Layout) -> set[int]:
     """Return the captions: blocks in a list of pictures, or with a word such as "Plate"."""
     blocks = layout.blocks
     listed: set[str] = set()
-    own: set[int] = set()
-    found: set[int] = set()
+    in_lists: set[int] = set()
+    captions: set[int] = set()
     for i, block in enumerate(blocks):
         if patterns()["pictures"].fullmatch(bare(block.text)):
-            own = set(_listing(layout, i))
-            listed |= {plain(re.sub(r"[\W\d]+$|^[\W\d]+", "", line)) for j in own for line in blocks[j].lines}
+            in_lists = set(_listing(layout, i))
+            listed |= {
+                plain(re.sub(r"[\W\d]+$|^[\W\d]+", "", line)) for j in in_lists for line in blocks[j].lines
+            }
     listed = {entry for entry in listed if len(entry) > 8}
     for i, block in enumerate(blocks):
-        if i in own or not layout.is_text(i) or len(block.text) > _LONGEST_CAPTION or len(block.lines) > 3:
+        if (
+            i in in_lists
+            or not layout.is_text(i)
+            or len(block.text) > _LONGEST_CAPTION
+            or len(block.lines) > 3
+        ):
             continue
         named = patterns()["captions"].fullmatch(block.text) is not None and not is_prose(block)
         # Below a heading comes its title, and a listed name may be called by somebody.
         called = block.text[0] in _QUOTES and block.size < _FEWEST_CAPTION_WORDS
         is_listed = bool(listed) and not called and plain(block.text) in listed
         if named or (is_listed and i - 1 not in layout.headings):
-            found.add(i)
-    return found
+            captions.add(i)
+    return captions
 
 
 def _listing(layout: Layout, heading: int) -> range:

@@ -145,11 +145,11 @@ class Layout:
 def without_pages(blocks: list[Block]) -> list[Block]:
     """Put :data:`CUT` in place of page numbers on a line of their own directly above, below or within a paragraph."""
     lines = [
-        (i, k, int(found["number"]))
+        (i, k, int(match["number"]))
         for i, block in enumerate(blocks)
         for k, line in enumerate(block.lines)
         if (k in (0, len(block.lines) - 1) or line.lstrip()[:1] in _OF_PAGES)
-        and (found := _NUMBER.fullmatch(line))
+        and (match := _NUMBER.fullmatch(line))
     ]
     beside = [i for i, _, _ in lines if len(blocks[i].lines) > 1]
     if len(beside) < _FEWEST_NUMBERS:
@@ -195,7 +195,7 @@ def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
 
 def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
     """Give chapter numbers blocks of their own if the first paragraphs of most chapters begin with theirs."""
-    found = {
+    run_ins = {
         i: run_in
         for i, block in enumerate(blocks)
         if (run_in := run_in_number(block))
@@ -203,11 +203,11 @@ def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
         and not is_synopsis(block.text)
         and not ARGUMENT.match(run_in[2][0])
     }
-    places = [i for i in found if blocks[i].size > MOST_TITLE_WORDS]
-    numbers = [found[i][0] for i in places]
+    places = [i for i in run_ins if blocks[i].size > MOST_TITLE_WORDS]
+    numbers = [run_ins[i][0] for i in places]
     steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
     if (
-        len(places) < max(_FEWEST, MOST * len(found))
+        len(places) < max(_FEWEST, MOST * len(run_ins))
         or sum(steps) < MOST * len(steps)
         or not Layout(blocks).are_apart(places)
         # Arguments have numbers too, but are short and in the present tense.
@@ -219,8 +219,8 @@ def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
         return list(blocks)
     separate: list[Block] = []
     for i, block in enumerate(blocks):
-        if i in found:
-            _, head, rest = found[i]
+        if i in run_ins:
+            _, head, rest = run_ins[i]
             separate += [Block((head,), max(block.gap, 2)), Block(rest, 1)]
         else:
             separate.append(block)
@@ -384,15 +384,15 @@ def titles_listed(blocks: Sequence[Block]) -> frozenset[str]:
 
 
 def _without_page(line: str) -> str:
-    found = _PAGE.search(line)
+    match = _PAGE.search(line)
     return bare(
-        line[: found.start()] if found and found.start() and not line[found.start()].isalnum() else line
+        line[: match.start()] if match and match.start() and not line[match.start()].isalnum() else line
     )
 
 
 def _is_number(text: str) -> bool:
-    found = read(text)
-    return found is not None and found.end == len(text)
+    number = read(text)
+    return number is not None and number.end == len(text)
 
 
 def _find_listed(layout: Layout, title: str, listed: frozenset[str], start: int) -> None:
@@ -463,7 +463,7 @@ def _is_its_title(heading: Heading, below: Heading) -> bool:
 
 def _in_capitals(layout: Layout) -> list[int]:
     """Return the lines in capitals, or with large gaps, that open the chapters of a book without other headings."""
-    found = [
+    titles = [
         i
         for i, block in enumerate(layout.blocks)
         if layout.is_text(i)
@@ -472,12 +472,12 @@ def _in_capitals(layout: Layout) -> list[int]:
         and bare(block.text)[:1] not in QUOTES
         and bare(block.text)[-1:] not in (",;:" if block.gap >= HEADING_GAP else "!?,;:")
     ]
-    sizes = _words_until_next(layout, found)
+    sizes = _words_until_next(layout, titles)
     long = sum(size >= _WORDS_A_CHAPTER for size in sizes)
-    if long < 2 or long < MOST * len(found):
+    if long < 2 or long < MOST * len(titles):
         return []
     # In such a book a chapter may be short; the lines of a title page are closer.
-    return [i for i, size in zip(found, sizes, strict=True) if size >= _WORDS_A_SECTION]
+    return [i for i, size in zip(titles, sizes, strict=True) if size >= _WORDS_A_SECTION]
 
 
 def _words_until_next(layout: Layout, places: Sequence[int]) -> list[int]:

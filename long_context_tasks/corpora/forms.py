@@ -174,29 +174,29 @@ class _Cue:
 
 
 def _cue(line: str) -> _Cue | None:
-    if found := _BRACKETED_CUE.match(line):
-        return _Cue(found["name"].casefold())
+    if match := _BRACKETED_CUE.match(line):
+        return _Cue(match["name"].casefold())
     if not line.lstrip(_MARKUP)[:1].isalnum():
         return None
-    found = _CUE.match(line[:_LONGEST_LINE])
-    return (_cue_with_a_mark(line, found) if found else None) or _cue_in_capitals(line)
+    match = _CUE.match(line[:_LONGEST_LINE])
+    return (_cue_with_a_mark(line, match) if match else None) or _cue_in_capitals(line)
 
 
-def _cue_with_a_mark(line: str, found: re.Match[str]) -> _Cue | None:
-    name = " ".join(found["name"].split())
+def _cue_with_a_mark(line: str, match: re.Match[str]) -> _Cue | None:
+    name = " ".join(match["name"].split())
     words = name.split()
     if len(words) > _MOST_NAME_WORDS or not all(map(_is_of_name, words)) or not any(map(str.isalpha, name)):
         return None
-    rest = line[found.start("rest") :].strip(_MARKUP)
+    rest = line[match.start("rest") :].strip(_MARKUP)
     if not rest.strip(".:—–-"):
         return _Cue(name.casefold(), alone=True)
     capitals = name.isupper() and len(name) > 1
-    directed = found["directed"] is not None or (capitals and rest[0] == ",")
-    spaced = capitals and (rest[0] == "-" or found["rest"] in ("\t", "  "))
+    directed = match["directed"] is not None or (capitals and rest[0] == ",")
+    spaced = capitals and (rest[0] == "-" or match["rest"] in ("\t", "  "))
     if (
         (directed and (len(rest) < _LONGEST_DIRECTION or re.match(r".{0,100}?[.:]", rest)))
         or rest[0] in ".:—–"
-        or found["markup"]
+        or match["markup"]
         or spaced
     ):
         return _Cue(name.casefold())

@@ -158,8 +158,8 @@ def _language(data: Mapping[str, Any]) -> Language:
 
 @cache
 def languages() -> Mapping[str, Language]:
-    found = packaged_yaml("long_context_tasks.corpora", "headings.yaml")
-    return {name: _language(data) for name, data in found.items()}
+    words = packaged_yaml("long_context_tasks.corpora", "headings.yaml")
+    return {name: _language(words) for name, words in words.items()}
 
 
 @cache
@@ -209,15 +209,15 @@ class Numbered:
     rare: bool = False  # whether the keyword is also an ordinary word
 
 
-def numeral_at(line: str, place: int = 0) -> Numbered | None:
+def numeral_at(line: str, start: int = 0) -> Numbered | None:
     """Return the Arabic or Roman number at an offset of a line.
 
     >>> numeral_at("XIIe nuit").value, numeral_at("Civil"), numeral_at("12th").end
     (12, None, 4)
     """
-    if (found := _NUMERAL.match(line, place)) is None:
+    if (match := _NUMERAL.match(line, start)) is None:
         return None
-    text, end = found[0], found.end()
+    text, end = match[0], match.end()
     if suffix := _ORDINAL_END.match(line, end):
         end = suffix.end()
     if line[end : end + 1].isalnum() or line[end : end + 1] in _APOSTROPHES:
@@ -231,11 +231,11 @@ def numeral_at(line: str, place: int = 0) -> Numbered | None:
     return Numbered(roman(numeral), "lower roman" if numeral.islower() else "roman", end)
 
 
-def _words_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
+def _words_at(line: str, start: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
     """Return the longest number in words at an offset of a line, in one of the languages."""
     joined, best, begun = "", None, False
     for _ in range(_MOST_WORDS):
-        if (token := _TOKEN.match(line, place)) is None:
+        if (token := _TOKEN.match(line, start)) is None:
             break
         joined += folded(token[0])
         for language in spoken:
@@ -247,21 +247,21 @@ def _words_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: boo
         # The first word of a number of several words is a number itself.
         if not begun or (within := _WITHIN_WORDS.match(line, token.end())) is None:
             break
-        place = within.end()
+        start = within.end()
     return best
 
 
 def _words_after_article(
-    line: str, place: int, spoken: Sequence[Language], *, ordinal: bool
+    line: str, start: int, spoken: Sequence[Language], *, ordinal: bool
 ) -> Numbered | None:
-    token = _TOKEN.match(line, place)
+    token = _TOKEN.match(line, start)
     if (
         token
         and any(folded(token[0]) in language.articles for language in spoken)
         and (space := _AFTER_KEYWORD.match(line, token.end()))
     ):
-        place = space.end()
-    return _words_at(line, place, spoken, ordinal=ordinal)
+        start = space.end()
+    return _words_at(line, start, spoken, ordinal=ordinal)
 
 
 @lru_cache(4096)
@@ -275,8 +275,8 @@ def read(line: str) -> Numbered | None:
     sign = _NUMBER_SIGN.match(line)
     if token is None or (folded(token[0]) not in _beginnings() and not _NUMERAL.match(line)):
         return numeral_at(line, sign.end()) if sign else None
-    if found := _after_keyword(line, token):
-        return found
+    if number := _after_keyword(line, token):
+        return number
     if sign:
         return numeral_at(line, sign.end())
     return _before_keyword(line) or numeral_at(line) or _words_at(line, 0, [_everywhere()])
@@ -290,16 +290,16 @@ def _after_keyword(line: str, token: re.Match[str]) -> Numbered | None:
     if not spoken or between is None:
         return None
     sign = _NUMBER_SIGN.match(line, between.end())
-    place = sign.end() if sign else between.end()
-    found = numeral_at(line, place) or _words_after_article(line, place, spoken, ordinal=False)
-    return _counting(found, word, spoken) if found else None
+    start = sign.end() if sign else between.end()
+    number = numeral_at(line, start) or _words_after_article(line, start, spoken, ordinal=False)
+    return _counting(number, word, spoken) if number else None
 
 
 def _before_keyword(line: str) -> Numbered | None:
     """Return the number before a keyword: "3. Kapitel", "Dritter Theil"."""
     numeral = numeral_at(line)
-    found = numeral or _words_after_article(line, 0, [_everywhere()], ordinal=True)
-    if found is None or (between := _AFTER_KEYWORD.match(line, found.end)) is None:
+    number = numeral or _words_after_article(line, 0, [_everywhere()], ordinal=True)
+    if number is None or (between := _AFTER_KEYWORD.match(line, number.end)) is None:
         return None
     token = _TOKEN.match(line, between.end())
     spoken = _by_keyword().get(folded(token[0]), ()) if token else ()
@@ -307,23 +307,23 @@ def _before_keyword(line: str) -> Numbered | None:
         return None
     if numeral is None:
         # The word must be a number in a language that has the keyword.
-        found = _words_after_article(line, 0, spoken, ordinal=True)
-        if found is None or between.end() <= found.end:
+        number = _words_after_article(line, 0, spoken, ordinal=True)
+        if number is None or between.end() <= number.end:
             return None
     elif numeral.kind == "lower roman" and not token[0][0].isupper():
         return None
-    return replace(_counting(found, folded(token[0]), spoken), end=token.end())
+    return replace(_counting(number, folded(token[0]), spoken), end=token.end())
 
 
-def _counting(found: Numbered, word: str, spoken: Sequence[Language]) -> Numbered:
+def _counting(number: Numbered, word: str, spoken: Sequence[Language]) -> Numbered:
     rare = all(word in language.rare for language in spoken)
-    return replace(found, keyword=spoken[0].keywords[word], rare=rare)
+    return replace(number, keyword=spoken[0].keywords[word], rare=rare)
 
 
 def keyword_of(line: str) -> str:
     """Return the English name of the keyword at the beginning of a line, or an empty string."""
-    found = read(line)
-    return found.keyword if found else ""
+    number = read(line)
+    return number.keyword if number else ""
 
 
 def readings(line: str) -> Iterator[tuple[str, Numbered]]:
@@ -366,21 +366,21 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
     longest: dict[int, tuple[int, int]] = {}
     before: list[int | None] = []
     best = (0, -1)
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         ends = [longest[value - by] for by in range(1, step + 1) if value - by in longest]
         if again and value == 1 and best[0] and values[best[1]] > 1:
             ends.append(best)
         length, last = max(ends, default=(0, -1))
         before.append(last if length else None)
         if length + 1 > longest.get(value, (0, 0))[0]:
-            longest[value] = length + 1, place
-        best = max(best, (length + 1, place), key=lambda found: found[0])
-    places = []
+            longest[value] = length + 1, index
+        best = max(best, (length + 1, index), key=lambda count: count[0])
+    indices = []
     at: int | None = best[1] if values else None
     while at is not None:
-        places.append(at)
+        indices.append(at)
         at = before[at]
-    return places[::-1]
+    return indices[::-1]
 
 
 def phrase_of(line: str) -> str:
@@ -478,7 +478,7 @@ def heading_of(block: Block) -> Heading | None:
     if block.text[0] == "[" and block.text[-1] == "]" and keyword_of(inside := block.text[1:-1].strip()):
         return heading_of(replace(block, lines=(inside,)))
     first = bare(block.lines[0])
-    if (found := read(first)) and found.keyword and (heading := _with_keyword(block, first, found)):
+    if (number := read(first)) and number.keyword and (heading := _with_keyword(block, first, number)):
         return heading
     text = bare(block.text)
     if len(block.lines) > MOST_HEADING_LINES or text[:1] in QUOTES or len(text) > _LONGEST_NUMBERED:
@@ -493,15 +493,15 @@ def narrates(text: str) -> bool:
     return bool(_NARRATIVE.search(text))
 
 
-def _with_keyword(block: Block, first: str, found: Numbered) -> Heading | None:
+def _with_keyword(block: Block, first: str, number: Numbered) -> Heading | None:
     """Return the heading of a block whose first line begins with a keyword and a number."""
-    after = _AFTER_KEYWORD_AND_NUMBER.match(first, found.end)
+    after = _AFTER_KEYWORD_AND_NUMBER.match(first, number.end)
     if after is None or not _continues_as_heading(
-        block, first, bare(after["title"]), first[found.end :].lstrip()[:1]
+        block, first, bare(after["title"]), first[number.end :].lstrip()[:1]
     ):
         return None
     title = bare(after["title"]).strip(TITLE_MARKS)
-    heading = Heading(found.keyword, found.value, title, sure=not found.rare)
+    heading = Heading(number.keyword, number.value, title, sure=not number.rare)
     if len(block.lines) == 1:
         return heading if len(title.split()) <= _MOST_HEADING_WORDS else None
     below = Block(block.lines[1:], 0)
@@ -535,24 +535,24 @@ def _continues_as_heading(block: Block, first: str, title: str, mark: str) -> bo
 def _with_number(block: Block, text: str) -> Heading | None:
     """Return a candidate: a number, with or without a title, that is a heading only in a series."""
     text = _BEFORE_NUMBER.sub("", text, count=1)
-    found = read(text)
-    if found is None or found.keyword or found.value > _HIGHEST_NUMBER:
+    number = read(text)
+    if number is None or number.keyword or number.value > _HIGHEST_NUMBER:
         return None
-    if _NOTHING_AFTER_NUMBER.match(text, found.end):
+    if _NOTHING_AFTER_NUMBER.match(text, number.end):
         # "C" and "L" sign letters, and somebody may say a number in words.
-        word = found.kind == "word" and (block.gap < 2 or text[found.end :] not in ("", "."))
-        initial = found.kind == "lower roman" and found.value in (50, 100)
-        return None if word or initial else Heading(found.kind, found.value, sure=False)
-    after = _AFTER_NUMBER.match(text, found.end)
-    if after is None or found.kind == "lower roman" or _DAY.match(text):
+        word = number.kind == "word" and (block.gap < 2 or text[number.end :] not in ("", "."))
+        initial = number.kind == "lower roman" and number.value in (50, 100)
+        return None if word or initial else Heading(number.kind, number.value, sure=False)
+    after = _AFTER_NUMBER.match(text, number.end)
+    if after is None or number.kind == "lower roman" or _DAY.match(text):
         return None
     title = after["title"].strip(TITLE_MARKS)
     # Sentences begin with "One" and "I".
     marked = after["mark"] is not None
-    doubtful = not marked or found.kind == "word"
-    if not title or (doubtful and not _is_title_of_word(block, title, marked or found.kind != "word")):
+    doubtful = not marked or number.kind == "word"
+    if not title or (doubtful and not _is_title_of_word(block, title, marked or number.kind != "word")):
         return None
-    return Heading(f"{found.kind} titled", found.value, title, sure=False)
+    return Heading(f"{number.kind} titled", number.value, title, sure=False)
 
 
 def _is_title_of_word(block: Block, title: str, marked: bool) -> bool:
@@ -603,12 +603,12 @@ def is_closing(block: Block, *, above_heading: bool = False) -> bool:
 
 def without_number(entry: str) -> str:
     """Return an entry of a table of contents without "CHAPTER I." or "1." before its title."""
-    found = read(entry)
-    if found is None and (word := _FIRST_WORD.match(entry)) and (found := read(entry[word.end() :])):
+    number = read(entry)
+    if number is None and (word := _FIRST_WORD.match(entry)) and (number := read(entry[word.end() :])):
         entry = entry[word.end() :]
-    if found is None:
+    if number is None:
         return entry
-    after = (_AFTER_KEYWORD_AND_NUMBER if found.keyword else _AFTER_NUMBER).match(entry, found.end)
+    after = (_AFTER_KEYWORD_AND_NUMBER if number.keyword else _AFTER_NUMBER).match(entry, number.end)
     return bare(after["title"]).strip(TITLE_MARKS) if after else entry
 
 

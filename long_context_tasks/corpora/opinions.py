@@ -345,8 +345,8 @@ def _without_heads(pages: Sequence[str]) -> list[str]:
 def _edges(page: str) -> dict[int, str]:
     """Return the first and last lines of a page that have words, by line number."""
     lines = page.split("\n")
-    held = [number for number, line in enumerate(lines) if line.strip()]
-    return {number: one_line(lines[number]) for number in (*held[:_AT_EDGE], *held[-_AT_EDGE:])}
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return {number: one_line(lines[number]) for number in (*filled[:_AT_EDGE], *filled[-_AT_EDGE:])}
 
 
 def _alternate(places: Sequence[int]) -> bool:

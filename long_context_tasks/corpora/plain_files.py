@@ -112,10 +112,10 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
         raise InputError(f"{path}: there is no such file or folder; correct the path")
     if path.is_file():
         return [path] if kind_of(path) in kinds else []
-    found = [*path.glob("*"), *path.glob("*/*")]
+    paths = [*path.glob("*"), *path.glob("*/*")]
     return sorted(
         file
-        for file in found
+        for file in paths
         if file.is_file()
         and kind_of(file) in kinds
         and not file.name.startswith(".")
@@ -169,12 +169,12 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
     try:
         for line in file:
             line.decode("utf-8")
-        found = UTF8
+        encoding = UTF8
     except UnicodeDecodeError:
         file.seek(0)
-        found = _one_byte_encoding(path, file)
+        encoding = _one_byte_encoding(path, file)
     file.seek(0)
-    return found
+    return encoding
 
 
 def _one_byte_encoding(path: Path, file: IO[bytes]) -> str:
@@ -307,8 +307,8 @@ def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:
     """Yield the records of all files at a path with their places; ``nothing`` ends the error for a path without records."""
-    found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
-    return unique(found, f"{path}: {nothing}")
+    records = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
+    return unique(records, f"{path}: {nothing}")
 
 
 def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str, R]]:

@@ -38,6 +38,9 @@ _IMAGE_OR_PAGE = re.compile(
 _HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 _BRACKETED = re.compile(r"^[ \t]*\[([^\W\d_]+(?: [^\W\d_]+){0,2})[.:]?\][ \t]*$", re.M)
 _FEWEST_BRACKETED = 3
+_ROUND_NOTE = re.compile(r"^[ \t]*\((\d{1,3})\)\s*\S", re.M)
+_ROUND_MARK = re.compile(r"[^\s(][ \t]?\((\d{1,3})\)")
+_FEWEST_ROUND, _SHARE_OF_ROUND = 3, 0.8
 # Paragraphs.
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*†‡]*(?:\[\w{1,3}\])?$")
 _PARAGRAPH_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
@@ -121,7 +124,7 @@ def between_markers(text: str) -> tuple[str, bool]:
     starts: list[int] = []
     ends: list[int] = []
     # Searching for the name and then matching its line is ten times faster than a pattern over the whole book.
-    for place in sorted(found.start() for name in _NAMES for found in re.finditer(name, text)):
+    for place in sorted(match.start() for name in _NAMES for match in re.finditer(name, text)):
         line = text.rfind("\n", 0, place) + 1
         if (start := _START.match(text, line) or _SMALL_PRINT.match(text, line)) and not starts:
             starts.append(start.end())
@@ -133,7 +136,7 @@ def between_markers(text: str) -> tuple[str, bool]:
 
 def without_asides(text: str) -> str:
     """Return a text with :data:`CUT` in place of notes, pictures and page numbers in brackets."""
-    text = _without_repeated(text)
+    text = _with_square_notes(_without_repeated(text))
     pieces: list[str] = []
     end = 0
     begins = patterns()["asides"]
@@ -155,12 +158,22 @@ def without_asides(text: str) -> str:
 
 def _without_repeated(text: str) -> str:
     """Return a text without short lines in brackets that are repeated: pictures, in any language."""
-    times = Counter(found[1].casefold() for found in _BRACKETED.finditer(text)) if "[" in text else Counter()
+    times = Counter(match[1].casefold() for match in _BRACKETED.finditer(text)) if "[" in text else Counter()
     if max(times.values(), default=0) < _FEWEST_BRACKETED:
         return text
     return _BRACKETED.sub(
-        lambda found: CUT if times[found[1].casefold()] >= _FEWEST_BRACKETED else found[0], text
+        lambda match: CUT if times[match[1].casefold()] >= _FEWEST_BRACKETED else match[0], text
     )
+
+
+def _with_square_notes(text: str) -> str:
+    """Return a text with notes marked "[1]" if they are marked "(1)": lines begin with numbers that the text has too."""
+    if "(1)" not in text:
+        return text
+    notes, marks = Counter(_ROUND_NOTE.findall(text)), Counter(_ROUND_MARK.findall(text))
+    if (notes & marks).total() < max(_FEWEST_ROUND, _SHARE_OF_ROUND * notes.total()):
+        return text
+    return re.sub(r"\((\d{1,3})\)", r"[\1]", text)
 
 
 @dataclass(frozen=True)
@@ -211,7 +224,7 @@ def _with_blank_lines(text: str) -> str:
     if blank < _FEW_BLANK_LINES * text.count("\n"):
         text = _parted_at_short_lines(text)
     # A continued line of verse may be indented too, and begins with a small letter.
-    return _INDENTED.sub(lambda found: "\n" if found[1].islower() else "\n\n", text) if indented else text
+    return _INDENTED.sub(lambda match: "\n" if match[1].islower() else "\n\n", text) if indented else text
 
 
 def _parted_at_short_lines(text: str) -> str:
@@ -236,7 +249,7 @@ def _has_a_paragraph_a_line(text: str) -> bool:
     longest = max(map(len, text.splitlines()), default=0)
     if longest <= _LONGEST_LINE:
         return False
-    above = [found[0] for found in _ABOVE_LINE.finditer(text)]
+    above = [match[0] for match in _ABOVE_LINE.finditer(text)]
     long = [line for line in above if len(line) > _LONGEST_LINE]
     ending = sum(map(ends_paragraph, long))
     return sum(map(len, long)) > _IN_LONG_LINES * sum(map(len, above)) and ending >= _ENDING_PARAGRAPHS * len(

@@ -48,7 +48,6 @@ _INCLUDED = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("", "0", "0.0", "false", "no"), False),
 }
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # Tables with semicolons between their fields put quotation marks around semicolons in the text.
 _QUOTED_SEMICOLON = re.compile(r'";"')
 _QUOTED_FIELDS = re.compile(r'";([^"]*;)"')
@@ -179,7 +178,10 @@ def _review(
 def _read_screening_list(file: Path) -> Iterator[tuple[str, Review]]:
     """Read a screening list, whose file name is its topic (``Cohen_2006_Estrogens``)."""
     csv.field_size_limit(1 << 27)
-    table = csv.DictReader(io.StringIO(read_text(file), newline=""))
+    text = read_text(file)
+    # Spreadsheets of several countries put semicolons or tabs between the fields.
+    separator = max(",;\t|", key=text.partition("\n")[0].count)
+    table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
     key, label = _columns(file, table.fieldnames or ())
     rows: list[_StudyRow] = []
     unnamed = 0
@@ -203,11 +205,6 @@ def _columns(file: Path, names: Iterable[str]) -> tuple[str, str]:
     key = next((name for name in (*_PUBMED_IDS, "record_id") if name in names), "record_id")
     label = "included" if "label_included" not in names and "included" in names else "label_included"
     if missing := [name for name in (key, "title", "abstract", label) if name not in names]:
-        for separator, called in _SEPARATORS.items():
-            if any(separator in name and "title" in name.split(separator) for name in names):
-                raise InputError(
-                    f"{file}: its columns are separated by {called}; save it with commas between them"
-                )
         raise InputError(
             f"{file}: no column {', '.join(missing)}; a screening list has record_id or pubmedID, title, abstract, label_included"
         )
@@ -217,11 +214,11 @@ def _columns(file: Path, names: Iterable[str]) -> tuple[str, str]:
 def _read_ms2(file: Path) -> Iterator[tuple[str, Review]]:
     """Read records of MS^2; the background consists of the sentences of the review's own abstract with that label."""
     record = read_value(file, "a record of MS^2")
-    for number, held in enumerate(record if isinstance(record, list) else [record], start=1):
-        if not isinstance(held, dict) or not isinstance(held.get("included_studies"), list):
+    for number, item in enumerate(record if isinstance(record, list) else [record], start=1):
+        if not isinstance(item, dict) or not isinstance(item.get("included_studies"), list):
             continue
         place = f"{file}, record {number}"
-        row = validated(_Ms2Row, held, place, remedy=ROW_REMEDY)
+        row = validated(_Ms2Row, item, place, remedy=ROW_REMEDY)
         references = [one for reported in row.included_studies for one in reported.references]
         studies = [
             validated(_StudyRow, {**reference, "id": reference.get("pmid"), "included": True}, place)

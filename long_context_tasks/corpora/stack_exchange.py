@@ -271,7 +271,7 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
     """
     from lxml import etree
 
-    found: set[int] = set()
+    seen: set[int] = set()
     chunks = _read_chunks(path)
     head = next(chunks, b"")
     begin = head.find(b"<row")
@@ -279,18 +279,18 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
     if begin >= 0 and b"\n" in head[begin:] and not _OTHER_ENCODING.search(head[:begin]):
         for line in _lines(path, chain([head], chunks)):
             match = _BEGIN_OF_ROW.match(line)
-            if match is None or (post_id := int(match[1])) not in wanted or post_id in found:
+            if match is None or (post_id := int(match[1])) not in wanted or post_id in seen:
                 continue
             try:
                 row = etree.fromstring(_cleaned(line, Counter()), parser)
             except etree.XMLSyntaxError:
                 break  # a row of several lines, or damage that parsing the whole file reports
-            found.add(post_id)
+            seen.add(post_id)
             yield post_id, row.get("Body") or ""
-    if len(found) < len(wanted):
+    if len(seen) < len(wanted):
         for one in rows(path):
             post_id = _number(path, one, "Id")
-            if post_id in wanted and post_id not in found:
+            if post_id in wanted and post_id not in seen:
                 yield post_id, one.get("Body") or ""
 
 

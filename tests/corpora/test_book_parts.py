@@ -60,6 +60,20 @@ def test_numbers_of_chapters_on_the_line_above_the_text_are_headings() -> None:
         assert len(story.chapters) == 8
 
 
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_notes_with_round_brackets_go_with_their_marks(at_the_end: bool) -> None:
+    novel = paragraphs(60, 3)
+    told, notes = [], []
+    for place, text in enumerate(novel):
+        number = place // 6 + 1
+        told.append(f"{text[:-1]} ({number})." if place % 6 == 0 else text)
+        if place % 6 == 0:
+            (notes if at_the_end else told).append(f"({number}) See the Journal of {1800 + place}.")
+    end = "NOTES\n\n" + "\n\n".join(notes) if at_the_end else ""
+    story = clean(f"{START}\n\nCHAPTER I\n\n" + "\n\n".join(told) + f"\n\n\n\n{end}\n\n{END}\n")
+    assert list(story.paragraphs) == novel
+
+
 def test_a_list_with_round_brackets_is_kept() -> None:
     novel = paragraphs(60, 3)
     novel[20:20] = [f"({number}) Bread, and a candle for the clerk." for number in range(1, 6)]

@@ -116,7 +116,7 @@ def find_leaks(book: Book) -> list[Leak]:
         if (head := _head_of(text))
     }
     times = Counter(heads.values())
-    found = {
+    labelled = {
         place: Leak(place, text[:60])
         for place, text in enumerate(book.paragraphs)
         if text[0] not in _QUOTES
@@ -131,7 +131,7 @@ def find_leaks(book: Book) -> list[Leak]:
             )
         )
     }
-    return sorted((found | _series(book, dated) | dated).values(), key=lambda leak: leak.paragraph)
+    return sorted((labelled | _series(book, dated) | dated).values(), key=lambda leak: leak.paragraph)
 
 
 def in_two_parts(borders: Sequence[int], leaks: Iterable[Leak]) -> bool:
@@ -167,23 +167,23 @@ def _letters(text: str) -> str:
 def _is_label(text: str) -> bool:
     line = text[:_MOST_LINE].lstrip(_BEFORE)
     closing = _CLOSING.fullmatch(text.strip("[]() "))
-    found = read(closing["label"] if closing else line)
-    if found is None or closing:
+    number = read(closing["label"] if closing else line)
+    if number is None or closing:
         counted = _COUNTED.match(text) if text[0] not in _DASHES else None
         return bool(
-            _STORY.match(text) or (found and found.keyword) or (counted and numeral_at(counted["number"]))
+            _STORY.match(text) or (number and number.keyword) or (counted and numeral_at(counted["number"]))
         )
-    rest = line[found.end :]
-    if found.keyword:
+    rest = line[number.end :]
+    if number.keyword:
         after = _AFTER_KEYWORD.match(rest)
         goes_on = after is None or (after["next"] or "A").islower()
-        return not goes_on and not (found.rare and re.search(r"\w", rest))
-    if found.kind == "word":
+        return not goes_on and not (number.rare and re.search(r"\w", rest))
+    if number.kind == "word":
         return not rest and line == text
-    if found.kind == "lower roman":
+    if number.kind == "lower roman":
         return text[0] == "(" and rest == ")"
     beside = _AFTER_NUMBER.match(rest)
-    return found.value <= _HIGHEST and beside is not None and _may_be_title(beside, found)
+    return number.value <= _HIGHEST and beside is not None and _may_be_title(beside, number)
 
 
 def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
@@ -206,7 +206,7 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
         for shape, value, shown in () if place in dated else _numbers(text):
             shapes[shape].append((place, value, shown))
     words = [0, *accumulate(text.count(" ") + 1 for text in book.paragraphs)]
-    found: dict[int, Leak] = {}
+    members: dict[int, Leak] = {}
     for shape, same in shapes.items():
         counted = count_in([value for _, value, _ in same], again=shape != _INSIDE)
         if len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
@@ -215,8 +215,8 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
         of = counted[-1] + 1 - counted[0] if shape == _INSIDE else len(same)
         places = [same[i][0] for i in counted]
         if len(counted) >= _SHARE * of and median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
-            found |= {same[i][0]: Leak(same[i][0], same[i][2], counted=True) for i in counted}
-    return found
+            members |= {same[i][0]: Leak(same[i][0], same[i][2], counted=True) for i in counted}
+    return members
 
 
 def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
@@ -251,14 +251,14 @@ def _head_of(text: str) -> tuple[str, int] | None:
     """Return the letters and the number of a line that may be the head of a page."""
     if len(text) > _MOST_HEAD or not (text[0] in _OF_PAGES or text[-1] in _OF_PAGES):
         return None
-    found = _HEAD.fullmatch(text)
-    if found is None:
+    match = _HEAD.fullmatch(text)
+    if match is None:
         return None
-    title = found["right"] or found["left"]
+    title = match["right"] or match["left"]
     # "Kapitel 3" is a heading.
     if " " not in title or any_keyword(title) or (_NO_TITLE.search(title) and not _is_shouted(title)):
         return None
-    return plain(title), int(found["page"] or found["number"])
+    return plain(title), int(match["page"] or match["number"])
 
 
 def _is_shouted(text: str) -> bool:
@@ -287,14 +287,14 @@ def _is_dated(text: str) -> bool:
     >>> _is_dated("On the 3rd of May they left the house, and nobody saw them again before the snow was gone, and the road free.")
     False
     """
-    found = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
-    if found is None:
+    match = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
+    if match is None:
         return False
-    begins = bool(_BEFORE_DATE.match(found["before"]) and _AFTER_DATE.match(found["rest"]))
+    begins = bool(_BEFORE_DATE.match(match["before"]) and _AFTER_DATE.match(match["rest"]))
     # Single quotation marks count only at the end: elsewhere they may be apostrophes.
     ending = re.split(r"\w", text[1:])[-1]
     if text[0] in _DATE_QUOTES and (_CLOSED.search(text, 1) or "’" in ending or "'" in ending):
         # People mention dates too; only an open quotation mark shows that a letter continues below.
-        return begins and found["rest"].lstrip()[:1] not in ("?", "!")
-    asked = set("!?") & set(found["rest"].lstrip(" .,;:)]!?"))
+        return begins and match["rest"].lstrip()[:1] not in ("?", "!")
+    asked = set("!?") & set(match["rest"].lstrip(" .,;:)]!?"))
     return (len(text) <= _LONGEST_DATE and not asked) or begins
