@@ -6,37 +6,34 @@ from pathlib import Path
 from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
 from long_context_tasks.benchmarks.ethic.settings import DOCUMENTS, EthicSettings, SyntheticSettings
 from long_context_tasks.recast.carriers import CARRIERS
-from long_context_tasks.tokens.build_settings import BuildSettings
 
 # Lengths that ``...`` stands for; the paper's own cases have the lengths of their documents.
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
 
-class DocumentsBuilder(Builder):
+class DocumentsBuilder(Builder[EthicSettings]):
     settings = EthicSettings
     source = DOCUMENTS
     lengths = _LENGTHS
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: EthicSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ethic.build import build
 
-        assert isinstance(settings, EthicSettings)
-        return build(self.name, source, settings, folder, work)
+        return build(self.name, self.existing(source), settings, folder, work)
 
 
-class SyntheticBuilder(Builder):
+class SyntheticBuilder(Builder[SyntheticSettings]):
     settings = SyntheticSettings
     lengths = _LENGTHS
     sharded = True
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: SyntheticSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ethic.synthetic import build
 
-        assert isinstance(settings, SyntheticSettings)
         return build(self.name, source, settings, folder, work)
 
 

@@ -25,7 +25,8 @@ from ethic_oracle import (
 )
 from judge_server import Answer
 
-from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
@@ -297,7 +298,7 @@ def test_what_cannot_be_built_is_refused(documents: Path, tmp_path: Path) -> Non
         with pytest.raises(InputError, match=said):
             build(family, source, out, **own)
     with pytest.raises(InputError, match="add --documents"):
-        ethic_build.build("ethic_recall", None, EthicSettings(lengths=(4000,)), out)
+        catalogue.builder("ethic_recall").write(None, EthicSettings(lengths=(4000,)), out, Work())
     (tmp_path / "tale.txt").write_text("It was late. Mr. Anna Brandt slept.\n\nThe end of it.")
     short = r"1 x the document is too short; the longest of 1 documents has 1?\d tokens or more"
     with oracle(tmp_path) as (server, annotator):

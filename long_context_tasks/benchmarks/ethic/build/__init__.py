@@ -41,12 +41,10 @@ _ANNOTATED = {
 
 
 def build(
-    family: str, source: Path | None, settings: EthicSettings, folder: Path, work: Work | None = None
+    family: str, source: Path, settings: EthicSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing, in place of an older one."""
     work = work or Work()
-    if source is None:
-        raise InputError(f"{family} is built from your own documents: add --documents PATH")
     domains = _domains(family, source, settings.domain)
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
     if labelled and family != "ethic_recall":
