@@ -27,7 +27,7 @@ from long_context_tasks.schema.report import interval_text
 if TYPE_CHECKING:
     from long_context_tasks.judges.config import JudgeConfig
     from long_context_tasks.results import FoundRuns, StoredRun
-    from long_context_tasks.results.judging import JudgedRun
+    from long_context_tasks.results.new_scores import JudgedRun
     from long_context_tasks.stats.raters import Panel, RaterStudy
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
@@ -65,8 +65,7 @@ def run(
     from long_context_tasks.engines import engine_of
     from long_context_tasks.hosts.stored import Places
     from long_context_tasks.judges.kinds import check_judge, kind_of
-    from long_context_tasks.results.judging import judged_run, prepare, with_seeds
-    from long_context_tasks.results.new_scores import RunTasks
+    from long_context_tasks.results.new_scores import RunTasks, judged_run, prepare, with_seeds
 
     stored = runs_below(results)
     chosen = chosen_runs(stored.runs, tasks)

@@ -311,7 +311,7 @@ def _rated(
     from long_context_tasks.judges.store import Store, default_store_path
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.study import rating
-    from long_context_tasks.results.judging import with_seeds
+    from long_context_tasks.results.new_scores import with_seeds
 
     conditions = rating.chosen_conditions(condition)
     items = read_items(answers)

@@ -20,8 +20,7 @@ from long_context_tasks.results import FoundRuns, find_runs
 from long_context_tasks.results.bundle.format import read_bundle
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.results.judging import prepare
-from long_context_tasks.results.new_scores import RunTasks
+from long_context_tasks.results.new_scores import RunTasks, prepare
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED
 
 pytestmark = [needs("inspect_ai"), pytest.mark.slow]

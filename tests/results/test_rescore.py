@@ -32,8 +32,7 @@ from long_context_tasks.results.evaluations import (
     scored_cases,
     unjudged_evaluation,
 )
-from long_context_tasks.results.judging import judge_run
-from long_context_tasks.results.new_scores import RunTasks
+from long_context_tasks.results.new_scores import RunTasks, judge_run
 from long_context_tasks.results.rescore import Rescored, rescore, rescored_run
 from long_context_tasks.schema import InputError
 
