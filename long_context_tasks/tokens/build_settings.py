@@ -9,7 +9,7 @@ and checked; :func:`option` in the type makes the field an option. Only code set
         items: Annotated[Listed[Whole], option("Numbers of options, with commas", PANEL)] = ()
         fill: bool = False  # not an option
 
-The field ``section_tokens`` is the option ``--section-tokens``. An option of several builders has the same help and panel in each.
+The field ``chunk_tokens`` is the option ``--chunk-tokens``. An option of several builders has the same help and panel in each.
 :func:`settings_of` checks the types of a user's values; ``__post_init__`` checks rules over several fields. A :class:`SourceOption`
 names the raw data of a builder, which are not part of its settings.
 """

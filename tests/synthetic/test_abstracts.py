@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kinds import labels_of, text_of
 from trials_reader import comparisons, conclusion, counts, in_digits
 
-from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
+from long_context_tasks.benchmarks.ethic.synthetic.maker import shorter_forms
 from long_context_tasks.synthetic.numbers import DividedNumbers, in_words
 from long_context_tasks.synthetic.trials import Abstracts, Review, TrialWriter
 

@@ -96,7 +96,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     if options.prompt_tokens is not None:
         from long_context_tasks.benchmarks.ethic.prompt_tokens import within
 
-        cases = within(spec, options, cases, known_by)
+        cases = within(spec, options, cases)
     n_all = n_all or len(cases)
     metrics = scoring.METRICS[spec.task]
     task = LoadedTask(
@@ -144,7 +144,7 @@ def has_data(name: str, options: EthicOptions) -> bool:
     """Return True; an InputError names the data or carriers that are missing and the remedies."""
     spec = parse_task(name)
     if spec.source == "recast":
-        from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
+        from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS
         from long_context_tasks.recast.carriers import carriers_of
 
         carriers_of(options, CARRIER_KINDS[spec.split], name)

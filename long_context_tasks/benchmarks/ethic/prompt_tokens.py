@@ -1,6 +1,5 @@
 """Keep the prompts on one side of the official length bound (``lct_prompt_tokens``), as the model's chat template renders them."""
 
-import hashlib
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,27 +16,15 @@ from long_context_tasks.tokens import CL100K, cached_counts
 BOUND = 32_768
 
 
-def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str) -> CaseSet:
-    """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``.
-
-    ``known_by`` is the key of the texts in the store of token counts; empty if texts are their own keys.
-    """
+def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet) -> CaseSet:
+    """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
     tokenizer, style = str(options.tokenizer), str(options.prompt_style)
-    if known_by:
-        loaded = _with_template(tokenizer)
-        # The prompt changes with the chat template and the special tokens in it.
-        made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
-        identity = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        known_by = f"full\0{identity}\0{style}\0{known_by}"
 
     def text_of(case: Case) -> str:
         return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
 
     # A generator, so that memory never holds all prompts.
-    texts = (
-        (f"{known_by}\0{case.document}" if known_by else text_of(case), partial(text_of, case))
-        for case in cases.cases
-    )
+    texts = ((text_of(case), partial(text_of, case)) for case in cases.cases)
     counts = cached_counts(tokenizer, texts, len(cases), f"measuring prompts in {tokenizer}")
     chosen = [
         replace(case, labels={**case.labels, "full_prompt_tokens": count})

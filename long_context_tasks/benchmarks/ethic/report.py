@@ -6,6 +6,7 @@
 import hashlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
@@ -15,7 +16,6 @@ from long_context_tasks.benchmarks.ethic.data import NAME
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
-from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import Case, InputError, format_length
 from long_context_tasks.schema.case_folder import NotInCache
 from long_context_tasks.schema.report import (
@@ -126,13 +126,6 @@ def label_parts(case: Case, response: str | None) -> list[ScoredItem]:
     ]
 
 
-def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[ScoredItem]:
-    return [
-        _part(case, section.index, section.position, section.mean)
-        for section in section_scores(case, response, verdicts)
-    ]
-
-
 def _part(case: Case, index: int, position: float, value: float | None) -> ScoredItem:
     whole = scored_case(case, value)
     return replace(whole, key=(*whole.key, index), position=position)
@@ -144,14 +137,12 @@ K = TypeVar("K", LengthSpan, tuple[LengthSpan, int])
 def figures_by(
     scored: Sequence[ScoredItem], key: Callable[[ScoredItem], K], scale: Scale | None
 ) -> dict[K, GroupMean]:
-    groups: dict[K, list[ScoredItem]] = {}
-    for score in scored:
-        groups.setdefault(key(score), []).append(score)
+    groups: dict[K, list[ScoredItem]] = defaultdict(list)
+    for item in scored:
+        groups[key(item)].append(item)
     return {
-        name: group_mean(
-            [score.value for score in groups[name]], [score.cluster for score in groups[name]], scale
-        )
-        for name in sorted(groups)
+        name: group_mean([item.value for item in items], [item.cluster for item in items], scale)
+        for name, items in sorted(groups.items())
     }
 
 
@@ -161,11 +152,11 @@ def by_length(cases: Sequence[ScoredItem], scale: Scale | None = RATES) -> dict[
 
 def by_position(parts: Sequence[ScoredItem], bins: int = BINS) -> dict[LengthSpan, dict[int, GroupMean]]:
     """Return figures by context length and part of the context, as in Fig. 5; parts without a label or section are left out."""
-    table: dict[LengthSpan, dict[int, GroupMean]] = {}
+    table: dict[LengthSpan, dict[int, GroupMean]] = defaultdict(dict)
     # Labels of one document are not independent, so a single document has no interval.
     groups = figures_by(parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), None)
     for (length, place), group in groups.items():
-        table.setdefault(length, {})[place] = group
+        table[length][place] = group
     return table
 
 
@@ -192,7 +183,7 @@ def compare(
         return None
     lows, highs, clusters = zip(*pairs, strict=True)
     # Paired by context: contexts vary more than the effect that is measured.
-    loss = group_mean([there - here for here, there, _ in pairs], clusters)
+    loss = group_mean([high_value - value for value, high_value, _ in pairs], clusters)
     if scale == RATES and loss.interval is not None:
         # The limit is the second argument, so that an end that is NaN stays NaN.
         ends = Interval(max(loss.interval.low, -1.0), min(loss.interval.high, 1.0))
@@ -271,7 +262,10 @@ class MeasuredTask:
                     if turn.value is not None and text.strip() and not turn.verdicts:
                         self.without_verdicts = True
                     else:
-                        self.parts += section_parts(case, text, stored_verdicts(turn.verdicts))
+                        self.parts += [
+                            _part(case, section.index, section.position, section.mean)
+                            for section in section_scores(case, text, stored_verdicts(turn.verdicts))
+                        ]
             except (KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{named}: its scores do not match its cases ({error!r})") from error
 
@@ -325,8 +319,8 @@ def heat_maps(runs: Sequence[ScoredRun]) -> list[HeatMap]:
 
 
 def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
-    """Return the scores by context length and by position, and the mean scores of sections as in Fig. 5."""
-    length, position, heat = [], [], []
+    """Return the scores by context length and by position."""
+    length, position = [], []
     for entry in measured:
         points, metric = entry.first.points, entry.first.metric
         scale = card(NAME).points.get(metric, RATES)
@@ -342,15 +336,10 @@ def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
                 who = (*entry.row, domain, length_text(span))
                 for place, group in places.items():
                     position.append((*who, position_text(place, bins), of, *entry.figures(group)))
-                if points:
-                    cells = [figure_text(places[at].mean) if at in places else "" for at in range(bins)]
-                    heat.append((*who, str(sum(group.n for group in places.values())), *cells))
     ending = ("n", "score", "95 % interval")
-    across = [position_text(at, bins) for at in range(bins)]
     tables = (
         ("length", "by context length (5.2)", ("mean tokens", "metric", *ending), length),
-        ("position", "by position in the context (5.3)", ("position", "of", *ending), position),
-        ("heat_map", "mean scores of sections by position (Fig. 5)", ("sections", *across), heat),
+        ("position", "by position in the context (5.3, Fig. 5)", ("position", "of", *ending), position),
     )
     return [
         Table(key, title, (*_WHO, "length", *columns), tuple(rows), _TEXT)
@@ -395,12 +384,10 @@ def heat_map(measured: MeasuredTask, bins: int) -> HeatMap:
     """Return the scores of labels or sections by position and length of the context, all domains together (Fig. 5)."""
     table = by_position(measured.parts, bins)
     scale, low, high = (1, 1.0, 5.0) if measured.first.points else (100, 0.0, 100.0)
-    values: list[list[float | None]] = []
-    counts = []
-    for row in table.values():
-        means = [scale * row[place].mean if place in row else math.nan for place in range(bins)]
-        values.append([mean if math.isfinite(mean) else None for mean in means])
-        counts.append([row[place].clusters if place in row else 0 for place in range(bins)])
+    rows = [[row.get(place) for place in range(bins)] for row in table.values()]
+    values = [
+        [scale * group.mean if group and math.isfinite(group.mean) else None for group in row] for row in rows
+    ]
     return HeatMap(
         title=", ".join(
             filter(None, (measured.first.model, measured.spec.family, measured.first.judge, measured.how))
@@ -411,7 +398,7 @@ def heat_map(measured: MeasuredTask, bins: int) -> HeatMap:
         x=[position_text(place, bins) for place in range(bins)],
         y=[length_text(span) for span in table],
         values=values,
-        counts=counts,
+        counts=[[group.clusters if group else 0 for group in row] for row in rows],
         low=low,
         high=high,
     )

@@ -50,14 +50,6 @@ class EthicSettings(BuildSettings):
     chunk_tokens: Annotated[
         Whole, option("Maximum number of tokens of a chunk. Default: 1024", PANEL, ge=32)
     ] = 1024
-    section_tokens: Annotated[
-        Whole | None,
-        option(
-            "Approximate number of tokens of a section to be summarized. Default: 1024, or an eighth of the length if that is more.",
-            PANEL,
-            ge=32,
-        ),
-    ] = None
     min_document: Annotated[
         Whole, option("Leave out documents with fewer tokens. Default: 10000", PANEL, ge=0)
     ] = 10_000

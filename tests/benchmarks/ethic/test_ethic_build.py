@@ -17,6 +17,7 @@ from ethic_oracle import (
     oracle,
     paragraph,
     user_messages,
+    write_documents,
     write_rows,
 )
 
@@ -25,7 +26,7 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build import sources
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
-from long_context_tasks.benchmarks.ethic.build.attribute_law import Cited, find_citations, mask
+from long_context_tasks.benchmarks.ethic.build.attribute_law import find_citations, mask
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.cli.coverage import item_sources
@@ -193,6 +194,27 @@ def test_counterparts_have_the_contexts_of_recalling(built: Path) -> None:
         for (one, shown), (other, asked) in zip(recall, low, strict=True):
             assert one.id == other.id and context_of(shown) == context_of(asked)
             assert len(other.turns[0].gold) == 1 and "What stands at" in asked
+
+
+def test_a_question_and_its_answer_are_those_of_all_lengths(
+    tmp_path: Path,
+) -> None:
+    documents = write_documents(tmp_path / "documents", paragraphs=200)
+    with oracle(tmp_path) as (server, annotator):
+        own = {"lengths": (4000, 8000, 16000), "min_document": 1000, "domain": "books"}
+        build("ethic_recall_counterparts", documents, tmp_path / "out", annotator=annotator, **own)
+        # One call for each book and kind, and the check of the annotator.
+        assert len(server.bodies) == 2 * 2 + 1
+    for kind in ("single_qa", "focused_summary"):
+        cases = CaseSet.read(tmp_path / "out", f"ethic_{kind}_books")
+        shown = user_messages(cases)
+        books: dict[str, set[tuple[str, str]]] = {}
+        for case in cases.cases:
+            [turn] = case.turns
+            books.setdefault(case.cluster, set()).add((str(turn.question), turn.gold[0]))
+            # The answer is a word of the evidence.
+            assert turn.gold[0] in str(context_of(shown[case.id]))
+        assert len(cases.cases) == 6 and [len(found) for found in books.values()] == [1, 1]
 
 
 def test_equal_settings_give_equal_bytes_and_lengths_do_not_depend_on_each_other(
@@ -386,7 +408,7 @@ def test_real_citations_of_a_target_are_masked(real_opinions: list[Opinion]) -> 
     for citing in groups[0].citing:
         strings = citing.citation_strings[groups[0].target.id]
         text = " ".join(citing.pages)
-        masked, n = mask(text, find_citations(text, Cited(strings)))
+        masked, n = mask(text, find_citations(text, strings))
         # Opinions of the same year cite each other without a page, which an annotator has to see.
         assert (n >= 1) == any(one in text for one in strings)
         assert not any(one in masked for one in strings)

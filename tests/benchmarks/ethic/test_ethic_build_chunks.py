@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.attribute_law import choose_pages
-from long_context_tasks.benchmarks.ethic.build.contexts import split_sections
+from long_context_tasks.benchmarks.ethic.build.contexts import evidence, split_sections
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
     NOT_CHOSEN,
     ContextCandidate,
+    ContextWindow,
     choice_key,
     first_chunks,
     first_fitting,
@@ -221,3 +222,35 @@ def test_short_opinions_fill_a_context_together(budget: int, opinions: list[int]
     pages = choose_pages(CitedCase(Opinion("t", "Doe v. Roe", ("",)), citing), chunked, budget)
     assert sorted({page.opinion for page in pages}) == opinions
     assert sum(page.chunk.tokens for page in pages) <= budget
+
+
+def contexts(*shown: str) -> list[ContextWindow]:
+    """Contexts of one source, each given as chunks of documents: ``a1 a2|b1`` has two chunks."""
+    return [
+        ContextWindow(
+            EthicSource("x", "X", "law", ()),
+            1000 * length,
+            tuple(
+                Chunk(tuple(Piece(name, 9, ord(name[0])) for name in chunk.split()))
+                for chunk in text.split("|")
+            ),
+        )
+        for length, text in enumerate(shown, start=1)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["single_qa", "multi_qa", "focused_summary"])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_context_shows_the_evidence(kind: str, seed: int) -> None:
+    windows = contexts("a1 a2|a3|b1 b2", "a1 a2|b1 b2 b3|c1", "a1|b1 b2 b3|c1 c2|d1")
+    least, chunks = evidence(windows, kind, seed)
+    names = [piece.text for chunk in chunks for piece in chunk.pieces]
+    # Of the first context, all others show no more than these.
+    assert least == 1000 and names and set(names) <= {"a1", "b1", "b2"}
+    if kind == "multi_qa":
+        assert [name[0] for name in names] == ["a", "b"]
+
+
+def test_contexts_with_a_single_document_are_left_out() -> None:
+    assert evidence(contexts("a1", "a1 a2|b1", "a1|b1|c1"), "multi_qa", 0)[0] == 2000
+    assert evidence(contexts("a1", "a1 a2"), "multi_qa", 0) == (1000, [])

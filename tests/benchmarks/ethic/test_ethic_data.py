@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from contract_data import BUILT, CONFIGURATIONS, rows, user_message, write_built_cases, write_published_files
 from tiny_model import demo_model
 
@@ -359,22 +358,3 @@ def test_counterparts_are_found_beside_the_cases_of_other_families(tmp_path: Pat
                 assert tuple(scores) == task.metrics and scores[task.metrics[0]].value == 1
     with pytest.raises(InputError, match="holds no cases of ethic_recall_books"):
         load(data, lct_cases=tmp_path / "ethic_recall_counterparts")
-
-
-def test_groups_on_published_data_leave_counterparts_out() -> None:
-    from long_context_tasks.hosts.lm_eval.task_files import task_files
-    from long_context_tasks.hosts.opencompass.configs import default_tasks, task_groups
-
-    built = [spec.name for spec in task_specs() if spec.benchmark == "ethic" and spec.source == "built"]
-    assert built == BUILT_TASKS
-    groups = {
-        row["group"]: row
-        for name, text in task_files().items()
-        if name.startswith("_ethic") and (row := yaml.safe_load(text))
-    }
-    assert groups["ethic"]["task"] == ["ethic_recall", "ethic_summarize", "ethic_organize", "ethic_attribute"]
-    assert groups["ethic_single_qa"]["task"] == ["ethic_single_qa_books", "ethic_single_qa_debates"]
-    assert [one["metric"] for one in groups["ethic_single_qa"]["aggregate_metric_list"]] == ["answer_f1"]
-    assert not set(default_tasks("ethic")) & set(built)
-    files = task_groups("ethic")
-    assert files["ethic_built_gen"] == built and len(files["ethic_gen"]) == 12

@@ -1,7 +1,7 @@
 """What models, judges, annotators and evaluators write is read as the golden file says, and without a crash whatever it is."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from long_context_tasks.benchmarks.ethic.build.annotator import (
 from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     MARK,
     TARGET_MARK,
-    Cited,
     find_citations,
     find_quotes,
     mask,
@@ -58,8 +57,8 @@ def short_answer(gold: str, response: str) -> list[float | None]:
     return [score.value for score in score_qa(case([gold]), response).values()]
 
 
-def masked_of(text: str, quotes: list[str], cited: Cited = Cited()) -> tuple[str, int]:  # noqa: B008
-    return mask(text, [*find_citations(text, cited), *find_quotes(text, quotes)])
+def masked_of(text: str, quotes: list[str], strings: Sequence[str] = ()) -> tuple[str, int]:
+    return mask(text, [*find_citations(text, strings), *find_quotes(text, quotes)])
 
 
 READERS: dict[str, Callable[..., Any]] = {
@@ -132,7 +131,7 @@ SENTENCES = ("The court held so.", "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)", "1
 @given(st.lists(st.sampled_from(SENTENCES)))
 def test_masking_changes_citations_only(parts: list[str]) -> None:
     text = " and ".join(parts)
-    masked, n = masked_of(text, [], Cited(["17 F.3d 462"]))
+    masked, n = masked_of(text, [], ["17 F.3d 462"])
     assert n == masked.count(TARGET_MARK) == text.count("17 F.3d 462")
     assert masked.replace(TARGET_MARK, "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)") == text
 
@@ -175,7 +174,7 @@ def test_instructions_are_those_of_the_paper(shared: Path) -> None:
         assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name
 
 
-GIFFORD = Cited(["482 F.3d 600"], "Gifford v. Harrow Mills LLC")
+GIFFORD = "Gifford v. Harrow Mills LLC"
 FULL = "Gifford v. Harrow Mills, LLC, 482 F.3d 600 (1st Cir. 2007). "
 T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
 
@@ -227,12 +226,12 @@ def test_a_mark_covers_names_pages_notes_and_court_but_no_statute(text: str, mas
     ],
 )
 def test_a_later_citation_is_the_targets_by_volume_and_page(text: str, masked: str) -> None:
-    assert mask(FULL + text, find_citations(FULL + text, GIFFORD))[0] == f"{T}. {masked}"
+    assert mask(FULL + text, find_citations(FULL + text, ["482 F.3d 600"], GIFFORD))[0] == f"{T}. {masked}"
 
 
 def test_without_a_citation_string_the_annotator_attributes_citations() -> None:
     text = FULL + "482 F.3d at 616. Id. at 617. Pell v. Roe, 9 F.3d 700."
-    spans = find_citations(text, Cited((), GIFFORD.title))
+    spans = find_citations(text, (), GIFFORD)
     assert mask(text, spans)[0] == f"{U}. {U}. {U}. {C}."
     spans += find_quotes(text, ["Gifford v. Harrow Mills, LLC, 482 F.3d 600"])
     assert mask(text, spans)[0] == f"{T}. {U}. {U}. {C}."

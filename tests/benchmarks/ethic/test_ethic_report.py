@@ -25,7 +25,6 @@ from long_context_tasks.benchmarks.ethic.report import (
     compare,
     context_key,
     label_parts,
-    of_domain,
     scored_case,
 )
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
@@ -33,7 +32,6 @@ from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.schema import Case, LoadedTask, Options, Turn
-from long_context_tasks.schema.report import mean_over_repeats
 
 FOUR, EIGHT = LengthSpan(4000, 4000), LengthSpan(8000, 8000)
 
@@ -49,14 +47,6 @@ def test_a_built_case_has_its_length_and_a_published_one_a_span() -> None:
     assert scored_case(replace(case, labels={"domain": "law", "length": 8_000}), 0.5).length == EIGHT
 
 
-def test_lengths_ascend() -> None:
-    cases = [scored_one("a", 0.1, length=EIGHT)]
-    cases += [scored_one(name, value) for name, value in (("b", 0.9), ("c", None), ("d", 0.5))]
-    lengths = by_length(cases)
-    assert list(lengths) == [FOUR, EIGHT]
-    assert (lengths[FOUR].mean, lengths[FOUR].n, lengths[FOUR].total) == (pytest.approx(0.7), 2, 3)
-
-
 def test_intervals_are_over_documents() -> None:
     same = [scored_one(str(n), value, cluster=f"{value}") for n in range(20) for value in (0.25, 0.75)]
     interval = by_length(same)[FOUR].interval
@@ -65,14 +55,6 @@ def test_intervals_are_over_documents() -> None:
     right = [scored_one("a", 1.0), scored_one("b", 1.0)]
     assert by_length(right)[FOUR].interval.low < 0.5
     assert math.isnan(by_length(right, None)[FOUR].interval.low)
-
-
-def test_runs_of_one_case_are_one_score() -> None:
-    cases = [scored_one("a", 0.0), scored_one("a", 1.0), scored_one("a", None), scored_one("b", None)]
-    assert [case.value for case in mean_over_repeats(cases)] == [0.5, None]
-    other = scored_one("a", 0.0, domain="law")
-    assert len(mean_over_repeats([*cases, other])) == 3
-    assert list(of_domain([*cases, other])) == ["all", "books", "law"]
 
 
 def test_positions() -> None:
@@ -160,10 +142,15 @@ def options(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opt
     return resolve_options({"lct_cases": built})
 
 
-def assert_falls(row: dict[str, str]) -> None:
-    """The scores of a heat map's row begin above 3 and end below."""
-    cells = [float(cell) for name, cell in row.items() if name.endswith("%") and cell]
-    assert cells[0] > 3 > cells[-1] and cells == sorted(cells, reverse=True)
+def assert_falls(found: dict[str, list[dict[str, str]]], judge: str) -> None:
+    """The scores of sections begin above 3 and end below, at both lengths."""
+    rows = [row for row in found["position"] if row["of"] == "section score"]
+    assert {(row["task"], row["domain"], row["judge"]) for row in rows} == {
+        ("ethic_summarize", "books", judge)
+    }
+    for length in ("4k", "8k"):
+        scores = [float(row["score"]) for row in rows if row["length"] == length]
+        assert scores[0] > 3 > scores[-1] and scores == sorted(scores, reverse=True)
 
 
 def lct(*words: Any) -> Result:
@@ -187,7 +174,7 @@ def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: A
     for task in ("recall_books", "recall_debates", "summarize_books"):
         write(tmp_path / "runs", f"ethic_{task}", options, forgets_the_end, rate)
     found = tables(tmp_path)
-    assert set(found) == {"length", "position", "heat_map"}
+    assert set(found) == {"length", "position"}
     task = load_task("ethic_recall_books", options)
     scores = [scores["strict_f1"].value or 0 for *_, scores in scored(task, forgets_the_end, None)]
     long = [
@@ -211,10 +198,7 @@ def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: A
         if row["of"] == "labels recalled"
     }
     assert recalled["all", "8k", "0 to 20 %"] == "1.000" and recalled["all", "8k", "80 to 100 %"] == "0.000"
-    for row in found["heat_map"]:
-        assert (row["task"], row["domain"], row["judge"]) == ("ethic_summarize", "books", "stub")
-        assert_falls(row)
-    assert {row["length"] for row in found["heat_map"]} == {"4k", "8k"}
+    assert_falls(found, "stub")
 
 
 def test_lengths_that_ran_apart_and_seeds_are_one_setting(tmp_path: Path, options: Options) -> None:
@@ -291,11 +275,7 @@ def test_summaries_that_were_judged_later(tmp_path: Path, options: Options) -> N
     numbers = {"judge": {**JUDGE, "name": "later"}, "numbers": {"summary_score": 3.0}, "by_seed": {}}
     more = {"version": run.version, "headline": "summary_score", "points": ["summary_score"]}
     write_judged(path, {**numbers, **more}, rows)
-    heat = tables(tmp_path)["heat_map"]
-    assert {row["judge"] for row in heat} == {"later"}
-    assert len(heat) == 2
-    for row in heat:
-        assert_falls(row)
+    assert_falls(tables(tmp_path), "later")
     lines = path.with_suffix(".jsonl").read_text().splitlines()
     path.with_suffix(".jsonl").write_text("\n".join(lines[:-1]) + "\n")
     result = lct(tmp_path / "runs")

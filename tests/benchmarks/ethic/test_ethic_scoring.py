@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
-from long_context_tasks.benchmarks.ethic.scoring import official, repaired
+from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
 
@@ -110,19 +110,6 @@ def test_any_response_to_an_order_has_scores(response: str, gold: list[str]) -> 
 NAMES = st.lists(st.sampled_from(["Anne", "Jane", "O'Neil", "Queequeg", "Łukasz"]), min_size=1, unique=True)
 
 
-@given(NAMES, st.sampled_from([", ", "; ", "\n", "\n- ", ",\n* "]), st.sampled_from(["", "Answer: ", "- "]))
-def test_a_complete_list_is_right_however_it_is_laid_out(names: list[str], glue: str, lead: str) -> None:
-    assert scoring.score_recall(case(names), lead + glue.join(names))["strict_f1"].value == 1
-
-
-@given(st.permutations(list(range(1, 9))), st.sampled_from(["[{}]", "{}", "<Section {}>", "Option {}"]))
-def test_the_right_order_is_right_however_it_is_laid_out(order: list[int], form: str) -> None:
-    gold = [str(number) for number in order]
-    for glue in (", ", " > ", "\n"):
-        response = glue.join(form.format(number) for number in gold)
-        assert scoring.score_organize(case(gold), response)["strict_lcs"].value == 1
-
-
 @given(st.lists(st.integers(1, 6), max_size=11), st.permutations(list(range(1, 7))))
 def test_only_a_right_order_of_the_right_length_is_wholly_right(order: list[int], gold: list[int]) -> None:
     response = ", ".join(f"[{number}]" for number in order)
@@ -178,12 +165,6 @@ def test_one_section_needs_no_marker() -> None:
 def test_an_apology_before_a_right_answer_is_not_a_refusal() -> None:
     scores = scoring.score_recall(case(["Anne"]), "Sorry for the delay, Anne")
     assert scores["strict_f1"].value == pytest.approx(2 / 3) and scores["strict_f1"].reason is None
-
-
-def test_none_is_one_word() -> None:
-    assert repaired.recall_labels(["None", "none."], "books") == set()
-    assert repaired.attribution_labels(["none"]) == set()
-    assert official.attributing_labels(["none"]) == ["None"]
 
 
 WORDS = st.lists(st.sampled_from(["red", "blue", "green", "one", "two"]), max_size=12)

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import IntEnum
 from functools import partial
 from itertools import accumulate, chain, dropwhile
 from typing import Any, NamedTuple
@@ -36,9 +37,17 @@ from long_context_tasks.corpora.opinions import Opinion
 from long_context_tasks.schema.extras import require
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Text, chunks_of, pieces_of, sentence_ends
 
-TARGET_MARK = "[TARGET CITATION]"
-MARK = "[CITATION]"
-_UNSURE_MARK = "[UNSURE CITATION]"
+
+class Cites(IntEnum):
+    """The case that a citation cites; of citations that overlap, the greatest counts."""
+
+    OTHER = 0
+    UNSURE = 1  # the target or another case
+    TARGET = 2
+
+
+TARGET_MARK, MARK = "[TARGET CITATION]", "[CITATION]"
+_MARKS = {Cites.TARGET: TARGET_MARK, Cites.UNSURE: "[UNSURE CITATION]", Cites.OTHER: MARK}
 
 # Pages, notes and paragraphs after a citation ("at 467-68 & n.3", "¶¶ 4, 6"), then court and year. Other parentheses explain it and stay.
 _TAIL = re.compile(
@@ -72,30 +81,18 @@ _LISTED = (
 _BEFORE_NAMES = frozenset(_LISTED.split())
 _TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
-_TARGET, _UNSURE, _OTHER = "target", "unsure", "other"
-
 
 class CitationSpan(NamedTuple):
-    """A citation in a text."""
-
     start: int
     end: int
-    target: bool = False
-    unsure: bool = False  # may cite the target or another case
+    cites: Cites
 
 
-class Cited(NamedTuple):
-    """How a target is cited: its citation strings, such as ``17 F.3d 462``, and its title."""
+def find_citations(text: str, strings: Collection[str] = (), title: str = "") -> list[CitationSpan]:
+    """Find citations of cases in an opinion: full and short ones, "supra" and "Id.", each with the name before it.
 
-    strings: Collection[str] = ()
-    title: str = ""
-
-
-_UNKNOWN = Cited()
-
-
-def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
-    """Find citations of cases in an opinion: full and short ones, "supra" and "Id.", each with the name before it."""
+    ``strings`` are the citations of the target, such as ``17 F.3d 462``, and ``title`` is its name.
+    """
     require("build", "finding citations", "eyecite")
     from eyecite import get_citations
     from eyecite.models import CaseCitation, IdCitation, ReferenceCitation, SupraCitation
@@ -107,9 +104,9 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
     # Typed as Any: a union would make the type checker ask for stubs that eyecite does not have.
     kinds: Any = (CaseCitation, IdCitation, SupraCitation, ReferenceCitation)
     found: list[Any] = sorted(get_citations(text, remove_ambiguous=False), key=lambda one: tuple(one.span()))
-    cases = _FullCitations(text, found, cited)
+    cases = _FullCitations(text, found, strings, title)
     spans: list[CitationSpan] = []
-    last, last_group = _OTHER, -1
+    last, last_group = Cites.OTHER, -1
     # The heading of a first page names the opinion itself.
     free = text.find("\n") + 1 if text.startswith("Case: ") else 0
     for citation in found:
@@ -117,7 +114,7 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
         is_id = isinstance(citation, IdCitation)
         if not isinstance(citation, kinds) or (is_id and _SECTION_OF_STATUTE.match(text, end)):
             # A statute, to which the next "Id." refers.
-            last, free = _OTHER, max(free, end)
+            last, free = Cites.OTHER, max(free, end)
             continue
         if isinstance(citation, SupraCitation):  # eyecite's span includes the punctuation after "supra"
             end = core + len(text[core:end].rstrip(").;,"))
@@ -131,10 +128,10 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
             start = max(free, core) if is_id else _name_start(text, core, free)
             if not is_id:
                 last = cases.attributed(citation, text[start:end], bare=start == core)
-            elif last == _TARGET and not cases.is_still_target(citation, text[free:core]):
-                last = _UNSURE
+            elif last is Cites.TARGET and not cases.is_still_target(citation, text[free:core]):
+                last = Cites.UNSURE
             if start < end:
-                spans.append(CitationSpan(start, end, last == _TARGET, last == _UNSURE))
+                spans.append(CitationSpan(start, end, last))
         last_group, free = group, max(free, end)
     return spans
 
@@ -173,13 +170,13 @@ class _FullCitations:
     Parallel reporters of one citation ("410 U.S. 113, 93 S. Ct. 705") are one case, the target if one of them is in the data.
     """
 
-    def __init__(self, text: str, found: Iterable[Any], cited: Cited) -> None:
+    def __init__(self, text: str, found: Iterable[Any], strings: Collection[str], title: str) -> None:
         from eyecite.models import FullCaseCitation, ShortCaseCitation
 
         # As Any, because their methods are not typed.
         self._full: Any = FullCaseCitation
         self._short: Any = ShortCaseCitation
-        self._title, self._words = name_of(cited.title), _rare_words(cited.title)
+        self._title, self._words = name_of(title), _rare_words(title)
         self._same_name: set[str] = set()
         groups: list[list[Any]] = []
         full: list[Any] = [one for one in found if isinstance(one, self._full)]
@@ -192,42 +189,42 @@ class _FullCitations:
             {_plain(string) for one in group for string in (one.corrected_citation(), one.matched_text())}
             for group in groups
         ]
-        known = set(map(_plain, cited.strings))
+        known = set(map(_plain, strings))
         # Other reporters of the target are known, too.
-        known = known.union(*(strings for strings in named if not known.isdisjoint(strings)))
+        known = known.union(*(names for names in named if not known.isdisjoint(names)))
         self.group_of = {id(one): number for number, group in enumerate(groups) for one in group}
-        self._targets = {number for number, strings in enumerate(named) if not known.isdisjoint(strings)}
-        self._places: dict[str, set[tuple[int, str]]] = defaultdict(set)
-        for string in cited.strings:
+        self._targets = {number for number, names in enumerate(named) if not known.isdisjoint(names)}
+        self._places: dict[str, set[tuple[int, Cites | str]]] = defaultdict(set)
+        for string in strings:
             volume, page = _place(string)
-            self._places[volume].add((page, _TARGET))
+            self._places[volume].add((page, Cites.TARGET))
         for number, group in enumerate(groups):
-            case = _TARGET if number in self._targets else _plain(group[0].corrected_citation())
+            case = Cites.TARGET if number in self._targets else _plain(group[0].corrected_citation())
             for one in group:
                 volume, page = _place(one.corrected_citation())
                 self._places[volume].add((page, case))
 
-    def attributed(self, citation: Any, shown: str, *, bare: bool) -> str:
+    def attributed(self, citation: Any, shown: str, *, bare: bool) -> Cites:
         """Return whether a citation other than "Id." is the target's; ``shown`` has the name before it, if it is not ``bare``."""
         named = not self._words.isdisjoint(re.findall(r"\w+", shown))
         if isinstance(citation, self._full):
             if self.group_of[id(citation)] in self._targets:
-                return _TARGET
+                return Cites.TARGET
             # Another decision of the same name, such as the one below, or the target before it was printed.
             plain = _plain(citation.corrected_citation())
             if self._title.search(shown):
                 self._same_name.add(plain)
-            return _UNSURE if plain in self._same_name else _OTHER
+            return Cites.UNSURE if plain in self._same_name else Cites.OTHER
         if isinstance(citation, self._short):
             # One rule: a short citation belongs to the one case of its volume that begins at or before its page.
             volume, page = _place(citation.corrected_citation())
             cases = {case for first, case in self._places[volume] if first <= page}
-            if cases == {_TARGET} and (named or bare):
-                return _TARGET
-            doubtful = _TARGET in cases or not cases.isdisjoint(self._same_name) or (named and not cases)
-            return _UNSURE if doubtful else _OTHER
+            if cases == {Cites.TARGET} and (named or bare):
+                return Cites.TARGET
+            doubtful = Cites.TARGET in cases or not cases.isdisjoint(self._same_name) or (named and not cases)
+            return Cites.UNSURE if doubtful else Cites.OTHER
         # "Gifford, supra" has a name only; the annotator decides whether it is the target's.
-        return _UNSURE if named else _OTHER
+        return Cites.UNSURE if named else Cites.OTHER
 
     def is_still_target(self, citation: Any, before: str) -> bool:
         """Return whether an "Id." after the target is surely the target's, given the text between the two."""
@@ -235,7 +232,7 @@ class _FullCitations:
         if page is None:
             return not _AUTHORITY.search(before)
         places = chain.from_iterable(self._places.values())
-        return any(case == _TARGET and first <= int(page[0]) for first, case in places)
+        return any(case is Cites.TARGET and first <= int(page[0]) for first, case in places)
 
 
 def _place(citation: str) -> tuple[str, int]:
@@ -261,7 +258,8 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[CitationSpan]:
             whole = r"\s+".join(map(re.escape, words))
             pattern = rf"(?<!\w){whole}(?!\w)"
             found += [
-                CitationSpan(*match.span(), True) for match in re.finditer(pattern, text, re.IGNORECASE)
+                CitationSpan(*match.span(), Cites.TARGET)
+                for match in re.finditer(pattern, text, re.IGNORECASE)
             ]
     return found
 
@@ -277,18 +275,15 @@ def mask(text: str, spans: Iterable[CitationSpan]) -> tuple[str, int]:
     """
     joined: list[CitationSpan] = []
     for span in sorted(spans):
-        last = joined[-1] if joined else None
-        if last and span.start <= last.end:
-            either = last.target or span.target, last.unsure or span.unsure
-            joined[-1] = CitationSpan(last.start, max(last.end, span.end), *either)
+        if joined and span.start <= (last := joined[-1]).end:
+            joined[-1] = CitationSpan(last.start, max(last.end, span.end), max(last.cites, span.cites))
         else:
             joined.append(span)
     pieces, done = [], 0
     for span in joined:
-        mark = TARGET_MARK if span.target else _UNSURE_MARK if span.unsure else MARK
-        pieces += [text[done : span.start], mark]
+        pieces += [text[done : span.start], _MARKS[span.cites]]
         done = span.end
-    return "".join([*pieces, text[done:]]), sum(span.target for span in joined)
+    return "".join([*pieces, text[done:]]), sum(span.cites is Cites.TARGET for span in joined)
 
 
 # Of one case. A page has half the tokens of a chunk, so a segment is as long as a chunk.
@@ -470,7 +465,7 @@ def citations_on(
     # Whole opinions are searched, because short citations refer to full ones on other pages.
     for target, citing in pairs.values():
         chunks = [chunk.text for chunk in chunked[citing]]
-        everywhere = find_citations(JOINT.join(chunks), Cited(strings[target.id], target.title))
+        everywhere = find_citations(JOINT.join(chunks), strings[target.id], target.title)
         start = 0
         for text in chunks:
             end = start + len(text)
@@ -556,7 +551,7 @@ def segments_draft(
         context += [f"{marker}\n", *(f"{text.replace(TARGET_MARK, MARK)}{JOINT}" for text in own)]
         if any(TARGET_MARK in text for text in own):
             gold.append(marker)
-    if any(_UNSURE_MARK in text for text in texts):
+    if any(_MARKS[Cites.UNSURE] in text for text in texts):
         raise NoCase("a citation may be the target's or another case's")
     if not gold:
         raise NoCase("no citation of the target was found")

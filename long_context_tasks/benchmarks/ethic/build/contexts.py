@@ -63,8 +63,8 @@ def _annotated(
     texts = list(dict.fromkeys(chunk.text for window in plan.contexts for chunk in window.chunks))
     known = dict(zip(texts, ask(texts), strict=True))
     for window in plan.contexts:
-        found = [answer for chunk in window.chunks if (answer := known[chunk.text]) is not None]
-        yield window, found if len(found) == len(window.chunks) else None
+        answers = [answer for chunk in window.chunks if (answer := known[chunk.text]) is not None]
+        yield window, answers if len(answers) == len(window.chunks) else None
 
 
 def build_recall(
@@ -83,11 +83,11 @@ def build_recall(
 def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> CaseDraft:
     merged = merge_labels(labels)
     # Label to the number of the first chunk that has it, for scores by position; in lower case, as labels are scored.
-    found: dict[str, int] = {}
-    for place, own in enumerate(labels):
-        for label in own:
-            found.setdefault(label.lower(), place)
-    first = [found[label.lower()] for label in merged]
+    first_chunk: dict[str, int] = {}
+    for number, of_chunk in enumerate(labels):
+        for label in of_chunk:
+            first_chunk.setdefault(label.lower(), number)
+    first = [first_chunk[label.lower()] for label in merged]
     prompt = f"build_recall_{window.source.domain}"
     return _draft(window, prompt, gold_labels(merged), {}, turn_labels={"first_chunk": first})
 
@@ -143,7 +143,7 @@ def build_summarize(
     """Build cases whose context is split into marked sections of whole chunks; the gold is the markers."""
     built = DomainCases("summarize", domain, plan_windows(sources, settings, progress))
     for window in built.plan.contexts:
-        size = settings.section_tokens or max(settings.chunk_tokens, window.length // 8)
+        size = max(settings.chunk_tokens, window.length // 8)
         with built.counting(window.length):
             built.drafts.append(sections_draft(window, split_sections(window.chunks, size)))
     return [built]
@@ -204,11 +204,11 @@ def build_counterparts(
     for kind in (_SINGLE_QA if domain in ("books", "debates") else _MULTI_QA, _FOCUSED_SUMMARY):
         built = DomainCases(kind, domain, plan)
         asked, answered = _PROMPTS[kind]
-        found = {name: evidence(windows, kind, settings.seed) for name, windows in of_source.items()}
-        passages = {name: _passage(chunks, kind) for name, (_, chunks) in found.items() if chunks}
+        asked_about = {name: evidence(windows, kind, settings.seed) for name, windows in of_source.items()}
+        passages = {name: _passage(chunks, kind) for name, (_, chunks) in asked_about.items() if chunks}
         pairs = dict(zip(passages, annotator.pairs(asked, list(passages.values())), strict=True))
         for window in plan.contexts:
-            least, chunks = found[window.source.id]
+            least, chunks = asked_about[window.source.id]
             with built.counting(window.length):
                 if not chunks or window.length < least:
                     raise NoCase("the context holds a single document")

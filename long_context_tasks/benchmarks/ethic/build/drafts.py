@@ -58,7 +58,7 @@ class ContextPlan(Generic[C]):
 
 def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSettings) -> ContextPlan[C]:
     """Plan contexts of every length; ``settings.n`` limits them now, before the annotator is paid for any of them."""
-    found: dict[int, list[tuple[str, C]]] = {length: [] for length in settings.lengths}
+    planned: dict[int, list[tuple[str, C]]] = {length: [] for length in settings.lengths}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
     order: list[str] = []
     longest = 0
@@ -70,16 +70,16 @@ def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSett
                 # Checked at every length, so that all lengths choose among the same documents.
                 if candidate.tokens < settings.min_document:
                     raise NoCase(TOO_SHORT)
-                found[length].append((candidate.key, candidate.context(length)))
+                planned[length].append((candidate.key, candidate.context(length)))
             except NoCase as reason:
                 dropped[length][str(reason)] += 1
     contexts: list[C] = []
-    for length, own in found.items():
+    for length, keyed in planned.items():
         # A stable sort, so that equal keys keep the order of the documents.
-        chosen = sorted(range(len(own)), key=lambda place: own[place][0])[: settings.n]
-        if len(chosen) < len(own):
-            dropped[length][NOT_CHOSEN] += len(own) - len(chosen)
-        contexts += [own[place][1] for place in sorted(chosen)]
+        chosen = sorted(range(len(keyed)), key=lambda index: keyed[index][0])[: settings.n]
+        if len(chosen) < len(keyed):
+            dropped[length][NOT_CHOSEN] += len(keyed) - len(chosen)
+        contexts += [keyed[index][1] for index in sorted(chosen)]
     return ContextPlan(tuple(contexts), dropped, tuple(order), longest)
 
 
@@ -292,9 +292,9 @@ def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> li
     plan, dropped, name = built.plan, built.dropped, task_name(built.task, built.domain)
     kept: list[CaseDraft] = []
     sizes: dict[int, list[int]] = {}
-    place = {source: number for number, source in enumerate(plan.order)}
+    order = {source: number for number, source in enumerate(plan.order)}
     # Contexts of one document begin alike, so that adjacent cases reuse a prefix cache.
-    for draft in sorted(built.drafts, key=lambda draft: (place[draft.id], draft.length)):
+    for draft in sorted(built.drafts, key=lambda draft: (order[draft.id], draft.length)):
         tokens = draft.tokens_in(settings.measure)
         # The reserve for the instruction may be too small for a long question or background.
         if tokens > draft.length:
@@ -314,10 +314,10 @@ def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> li
     reports: list[TaskReport] = []
     for length in settings.lengths:
         if length in sizes:
-            own = [draft for draft in kept if draft.length == length]
-            figures = {"documents": sum(draft.labels["num_documents"] for draft in own) / len(own)}
+            drafts = [draft for draft in kept if draft.length == length]
+            figures = {"documents": sum(draft.labels["num_documents"] for draft in drafts) / len(drafts)}
             writer.tasks[name].setdefault("figures", {})[format_length(length)] = figures
-            clusters = len({draft.id for draft in own})
+            clusters = len({draft.id for draft in drafts})
             # The notes are of all lengths; the first report carries them.
             notes = () if reports else built.notes
             title = f"{name} {format_length(length)}"

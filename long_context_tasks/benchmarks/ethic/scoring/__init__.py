@@ -61,7 +61,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
     answer = without_thinking(response)
     items = [] if answer.failure else repaired.recalled_items(answer.text, domain)
     strict = repaired.recall_f1(items, repaired.recall_labels(turn.gold, domain))
-    failure = answer.failure or _failure(answer.text, strict.f1, parsed=bool(items))
+    failure = _failure(answer, strict.f1, parsed=bool(items))
     return _f1_scores(strict, official.recalling(response or "", turn.gold), failure)
 
 
@@ -75,18 +75,15 @@ def score_attribute(case: Case, response: str | None, status: str | None = None)
     strict = official.NOTHING
     if ids is not None:
         strict = repaired.attribution_f1(ids, repaired.attribution_labels(turn.gold))
-    failure = answer.failure or _failure(answer.text, strict.f1, parsed=ids is not None)
+    failure = _failure(answer, strict.f1, parsed=ids is not None)
     return _f1_scores(strict, official.attributing(response or "", turn.gold), failure)
 
 
-def _failure_of(answer: Visible) -> str | None:
-    return answer.failure or (REFUSED if is_refusal(answer.text) else None)
-
-
-def _failure(answer: str, value: float, *, parsed: bool) -> str | None:
-    if value == 0 and is_refusal(answer):
+def _failure(answer: Visible, value: float = 0.0, *, parsed: bool = True) -> str | None:
+    """Return the reason why an answer with a score is a failure of the model, or None."""
+    if answer.failure is None and value == 0 and is_refusal(answer.text):
         return REFUSED
-    return None if parsed else UNPARSED
+    return answer.failure or (None if parsed else UNPARSED)
 
 
 def _f1_scores(strict: F1, as_published: F1, failure: str | None) -> CaseScores:
@@ -115,9 +112,7 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
     common = LCSseq.similarity(order, gold)
     failure = answer.failure
     if failure is None and len(order) != len(gold):
-        failure = (
-            AMBIGUOUS if ambiguous else _failure(answer.text, common, parsed=bool(order)) or WRONG_LENGTH
-        )
+        failure = AMBIGUOUS if ambiguous else _failure(answer, common, parsed=bool(order)) or WRONG_LENGTH
     # The official code stores this text for an API failure, and then stops at it.
     as_published = Score(0.0, REFUSED) if response == official.REFUSAL else None
     return {
@@ -183,7 +178,7 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
     value = token_f1(given, right)
     # An answer of articles only has no tokens, so equal token bags count as found.
     found = occurs(right, given) or value == 1
-    failure = answer.failure if found else _failure_of(answer)
+    failure = answer.failure if found else _failure(answer)
     if failure:
         return dict.fromkeys(QA_METRICS, Score(0.0, failure))
     return {"answer_f1": Score(value), "answer_found": Score(float(found))}
@@ -195,7 +190,7 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
         return dict.fromkeys(FOCUSED_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
     answer = without_thinking(response)
-    failure = _failure_of(answer)
+    failure = _failure(answer)
     same = NOTHING if failure else rouge_l(answer.text, gold)
     return {
         "rouge_l_f1": Score(same.f1, failure),

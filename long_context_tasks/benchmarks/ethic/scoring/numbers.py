@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from long_context_tasks.schema.candidates import (
     SENTENCE_END,
@@ -14,6 +15,7 @@ from long_context_tasks.schema.candidates import (
     settles,
     weigh,
 )
+from long_context_tasks.synthetic.numbers import in_words
 
 WORDS = alternatives("long_context_tasks.benchmarks.ethic.scoring", "words.yaml")
 # For match: an answer that begins with "None" or the like, whatever explanation follows.
@@ -30,13 +32,6 @@ _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
 _NEXT_LIST = re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE)
 # The number of an item in "1) 34; 2) 35".
 _PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_VALUES = {word: number for number, word in enumerate(re.findall(r"\w+", _UNITS))}
-_VALUES |= {word: 10 * number for number, word in enumerate(re.findall(r"\w+", _TENS), start=2)}
 # A whole item in words, which may be a number: "forty-seven", "one hundred and twenty".
 _IN_WORDS = re.compile(
     r"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)([a-z]+(?:[ -][a-z]+){0,8})(?=[;,\n]|\.?\s*\Z)",
@@ -69,7 +64,7 @@ _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sa
 _ADDED = re.compile(rf"\badd\s{_NUMBERS}", re.IGNORECASE)
 _WITHDRAWN = re.compile(rf"\b(?:disregard|ignore|remove|exclude)\s{_NUMBERS}", re.IGNORECASE)
 _REPEATS = 0.6  # share of common items above which a list repeats the previous one instead of continuing it
-_STATED = (Standing.GIVEN, Standing.FIRST, Standing.ALONE)
+_STATED = {Standing.GIVEN, Standing.FIRST, Standing.ALONE}
 
 
 def settled_numbers(text: str) -> list[str] | None:
@@ -116,18 +111,14 @@ def _prepared(text: str) -> str:
 
 
 def _in_digits(words: str) -> str:
-    """Return an English number up to thousands in digits, and other words unchanged."""
-    total = part = 0
-    for word in re.findall(r"[a-z]+", words.lower()):
-        if word == "thousand":
-            total, part = total + 1000 * (part or 1), 0
-        elif word == "hundred":
-            part = 100 * (part or 1)
-        elif word in _VALUES:
-            part += _VALUES[word]
-        elif word != "and":
-            return words
-    return str(total + part)
+    """Return an English number below ten thousand in digits, and other words unchanged."""
+    plain = " ".join(word for word in re.findall(r"[a-z]+", words.lower()) if word != "and")
+    return _numbers_in_words().get(plain, words)
+
+
+@cache
+def _numbers_in_words() -> dict[str, str]:
+    return {in_words(number, link=" ", dash=" "): str(number) for number in range(10_000)}
 
 
 def _lists(text: str) -> Iterator[Found]:
@@ -181,21 +172,25 @@ def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
 def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
     """Join lists that continue one another to one candidate."""
     merged: list[Candidate] = []
-    for one in lists:
-        if merged and _continues(text, last := merged[-1], one):
-            kept = last.standing is Standing.FINAL or last.standing is one.standing
-            level = last.standing if kept else Standing.GIVEN
-            merged[-1] = replace(last, answer=last.answer + one.answer, end=one.end, standing=level)
+    for candidate in lists:
+        if merged and _continues(text, last := merged[-1], candidate):
+            same = last.standing in (Standing.FINAL, candidate.standing)
+            merged[-1] = replace(
+                last,
+                answer=last.answer + candidate.answer,
+                end=candidate.end,
+                standing=last.standing if same else Standing.GIVEN,
+            )
         else:
-            merged.append(one)
+            merged.append(candidate)
     return merged
 
 
-def _continues(text: str, last: Candidate, one: Candidate) -> bool:
+def _continues(text: str, last: Candidate, candidate: Candidate) -> bool:
     """Return whether a list has the standing of the previous one, or follows a final one in the next line, and has other items."""
-    shared, fewer = len({*last.answer} & {*one.answer}), min(len({*last.answer}), len({*one.answer}))
-    if len(one.answer) > 1 and shared > _REPEATS * fewer:
+    before, items = set(last.answer), set(candidate.answer)
+    if len(candidate.answer) > 1 and len(before & items) > _REPEATS * min(len(before), len(items)):
         return False
     if last.standing is Standing.FINAL:
-        return one.standing in _STATED and text.count("\n", last.end, one.start) < 2
-    return last.standing is one.standing or (last.standing in _STATED and one.standing in _STATED)
+        return candidate.standing in _STATED and text.count("\n", last.end, candidate.start) < 2
+    return last.standing is candidate.standing or {last.standing, candidate.standing} <= _STATED

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from long_context_tasks.benchmarks.ethic.scoring.numbers import (
     BARE_NONE,
@@ -156,6 +156,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
         plain = line.replace("**", "").replace("__", "")
         if _TOTAL.fullmatch(plain):
             continue
+        # "names: anne, kitty" is not an item with its explanation.
         if (explained := _EXPLAINED.match(plain)) and not _is_heading(explained[1]):
             plain = explained[1]
         listed = _ASIDE.sub("", plain)
@@ -280,14 +281,11 @@ def attributed_ids(answer: str) -> list[str] | None:
 
 def _id_lists(text: str) -> list[Candidate]:
     """Return the ids under each heading for core or related ids."""
-    found: list[Found] = []
+    lists: list[Found] = []
     seen: dict[frozenset[str], tuple[str, ...]] = {}
-    places = [*_headings(text), (len(text), 0, False)]
-    lists = [_ids_of(text[end:stop]) for (_, end, _), (stop, _, _) in pairwise(places)]
-    some_ids = any(lists)
-    for (start, end, wanted), (stop, _, _), ids in zip(places, places[1:], lists, strict=False):
-        # Headings without any ids or words only repeat the form that is asked for.
-        if not wanted or ids is None or not (some_ids or text[end:stop].strip(AROUND + "-•")):
+    headings = [*_headings(text), (len(text), 0, False)]
+    for (start, end, wanted), (stop, _, _) in pairwise(headings):
+        if not wanted or (ids := _ids_of(text[end:stop])) is None:
             continue
         inside = _LETTER.search(introduction(text, start)[0]) is not None
         # "... all core IDs" at the end of a line is not a heading.
@@ -295,11 +293,12 @@ def _id_lists(text: str) -> list[Candidate]:
             continue
         # The same ids in another order are the same answer.
         answer = seen.setdefault(frozenset(ids), tuple(ids))
-        found.append(Found(start, end, answer, Standing.MENTIONED if inside else Standing.GIVEN))
-    # Every heading begins its line, so that says nothing about its ids.
-    formal = (Standing.ALONE, Standing.FIRST)
+        lists.append(Found(start, end, answer, Standing.MENTIONED if inside else Standing.GIVEN))
+    # Every heading begins its line, so its place says nothing about its ids.
+    placed = (Standing.ALONE, Standing.FIRST)
     return [
-        replace(one, standing=Standing.GIVEN) if one.standing in formal else one for one in weigh(text, found)
+        replace(candidate, standing=Standing.GIVEN) if candidate.standing in placed else candidate
+        for candidate in weigh(text, lists)
     ]
 
 
@@ -319,10 +318,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, bool]]:
 
 def _categorised(text: str) -> list[str] | None:
     """Return the ids that a category follows, if that is how the text labels all its ids."""
-    headed = (
-        wanted and re.search(r"[:=→\[]", text[start : end + 1]) for start, end, wanted in _headings(text)
-    )
-    if _UNDECIDED.search(text) or any(headed):
+    if _UNDECIDED.search(text):
         return None
     wanted: list[str] = []
     pending: list[str] = []
@@ -342,16 +338,16 @@ def _categorised(text: str) -> list[str] | None:
 
 def _ids_of(section: str) -> list[str] | None:
     """Return the ids of the section under a heading; None without a list."""
-    rest = without_closing(_first_paragraphs(_CONTRASTED.sub("", section)))
+    # The first paragraph, and the following ones that continue the list.
+    listed = re.split(r"\n[ \t]*\n(?!\s*[-*•<\[(\d])", _CONTRASTED.sub("", section).strip(), maxsplit=1)[0]
+    rest = without_closing(listed)
     if LEADING_NONE.match(rest):
         return []  # numbers after it explain
     if ids := _in_brackets(rest):
         return ids
-    plain = _PARENTHESIS.sub("", rest)
-    pieces = [LIST_MARK.sub("", piece) for piece in _PIECES.split(plain if re.search(r"\d", plain) else rest)]
     ids = _unique(
         number
-        for piece in pieces
+        for piece in _PIECES.split(_PARENTHESIS.sub("", rest))
         for number in _numbers_of(piece) or re.findall(r"(?<!\d)\d+\b", piece, re.ASCII)[:1]
     )
     return ids if ids or not rest.strip(AROUND + "-•") else None
@@ -366,8 +362,8 @@ def _bare_list(answer: str) -> list[str] | None:
     if BARE_NONE.fullmatch(text):
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
-    found = [_numbers_of(LIST_MARK.sub("", piece)) for piece in pieces]
-    return _unique(number for numbers in found for number in numbers) if found and all(found) else None
+    numbers = [_numbers_of(LIST_MARK.sub("", piece)) for piece in pieces]
+    return _unique(chain.from_iterable(numbers)) if numbers and all(numbers) else None
 
 
 def _numbers_of(piece: str) -> list[str]:
@@ -380,19 +376,10 @@ def _numbers_of(piece: str) -> list[str]:
 
 
 def _in_brackets(text: str) -> list[str]:
-    pieces = (piece for one, other in _BRACKETED.findall(text) for piece in re.split("[;,]", one or other))
-    return _unique(number for piece in pieces for number in _numbers_of(piece))
-
-
-def _first_paragraphs(text: str) -> str:
-    """Return the first paragraph and the following ones that continue the list."""
-    first, *more = re.split(r"\n[ \t]*\n", text.strip())
-    kept = [first]
-    for paragraph in more:
-        if not re.match(r"\s*[-*•<\[(\d]", paragraph):
-            break
-        kept.append(paragraph)
-    return "\n".join(kept)
+    inside = (square or angled for square, angled in _BRACKETED.findall(text))
+    return _unique(
+        number for ids in inside for piece in re.split("[;,]", ids) for number in _numbers_of(piece)
+    )
 
 
 def _unique(numbers: Iterable[str]) -> list[str]:
@@ -406,8 +393,7 @@ def _plain(number: str) -> str:
 
 def attribution_labels(answer: Sequence[str]) -> set[str]:
     """Return the ids of the right entries; empty if "None" is right."""
-    found = [re.search(r"\d+", entry, re.ASCII) for entry in answer]
-    return {_plain(match[0]) for match in found if match}
+    return {_plain(match[0]) for entry in answer if (match := re.search(r"\d+", entry, re.ASCII))}
 
 
 def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:

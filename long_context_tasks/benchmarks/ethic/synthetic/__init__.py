@@ -14,8 +14,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, MadeCase, Maker, Writings
-from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
-from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
+from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS, organize, recast_genre
 from long_context_tasks.benchmarks.run_cases import cached_cases, run_settings
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import carriers_of
@@ -130,10 +129,10 @@ def _made(
     """Return the cases of one number, at each of its lengths."""
     number, lengths = wanted
     task, edition = _task_and_edition(family)
-    genres = GENRES if edition == SYNTHETIC else recast_genres(Options(carriers=source), (domain,))
+    genre = GENRES[domain] if edition == SYNTHETIC else recast_genre(Options(carriers=source), domain)
     # Fresh tokenizers remember counts for one case only, so that memory does not grow with the number of cases.
     tokenizers = tuple(tokenizer.fresh() for tokenizer in tokenizers_of(settings))
-    writings = Writings(genres[domain])
+    writings = Writings(genre)
     found: dict[int, MadeCases] = {}
     for length in lengths:
         made = make_cases(task, domain, length, settings.seed, tokenizers, number, writings)

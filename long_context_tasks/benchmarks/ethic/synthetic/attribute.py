@@ -6,8 +6,7 @@ from dataclasses import replace
 from long_context_tasks.benchmarks.ethic.build.attribute import OWN, ReviewTarget, review_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import study_text
-from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
-from long_context_tasks.benchmarks.ethic.synthetic.maker import MadeCase, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.maker import MadeCase, Maker, with_fillers
 from long_context_tasks.corpora.reviews import Review, Study
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Piece
@@ -22,7 +21,7 @@ _SWAPPED = 60
 def attribute(maker: Maker) -> Sequence[MadeCase] | None:
     # In cl100k tokens: a quarter more than the length, also if that is meant in longer tokens.
     length = int(maker.length * max(1.0, maker.scale()))
-    written = maker.writings.review(maker.seed, length + length // 4 + _SPARE_TOKENS)
+    written = maker.writings.review(maker.seed)(length + length // 4 + _SPARE_TOKENS)
     studies = tuple(Study(*study) for study in written.studies)
     review = Review(
         f"synthetic-review-{maker.seed}", written.title, written.background, studies, pubmed=False

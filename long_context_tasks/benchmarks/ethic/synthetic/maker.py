@@ -4,27 +4,25 @@ Every case has its own document, which depends on the seed, the domain and the n
 prompt fills its length.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
 
 from long_context_tasks.benchmarks.ethic.build.contexts import recall_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import CaseDraft, ContextWindow
 from long_context_tasks.benchmarks.ethic.build.sources import EthicSource
-from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.synthetic.document import LabelledText, Paragraph
-from long_context_tasks.synthetic.trials import Abstracts, Review, WrittenReview
+from long_context_tasks.synthetic.document import LabelledText, Paragraph, filled
+from long_context_tasks.synthetic.numbers import in_words
+from long_context_tasks.synthetic.trials import Abstracts, Review
 from long_context_tasks.tokens import CL100K, Tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
-
-class DocumentWriter(Protocol):
-    """Writes the document of a seed; a later call continues the same text."""
-
-    def __call__(self, tokens: int, /) -> LabelledText:
-        """Return a document of at least about so many tokens of cl100k."""
+# Writes the document of a seed: takes a minimum number of cl100k tokens; a later call continues the same text.
+DocumentWriter = Callable[[int], LabelledText]
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,10 @@ FEWEST_WORDS = 4  # minimum number of words by which a section is named
 INSTRUCTION_TOKENS = 150
 _TRIES = 12
 _WRITINGS = 5
+_SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
+# "Capt.", "the hon. Member": after such a word the text is not cut, because it may not be the end of a sentence.
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
+_PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
 @dataclass(frozen=True)
@@ -81,23 +83,13 @@ class NamedSection:
         return any(paragraph.reported for paragraph in self.paragraphs)
 
 
-@dataclass
 class Writings:
     """The texts of one case number; a longer length continues what a shorter one began, so that nothing is written twice."""
 
-    genre: Genre
-    _documents: dict[int, DocumentWriter] = field(default_factory=dict)
-    _reviews: dict[int, Review] = field(default_factory=dict)
-
-    def document(self, seed: int, tokens: int) -> LabelledText:
-        if seed not in self._documents:
-            self._documents[seed] = self.genre.begin(seed)
-        return self._documents[seed](tokens)
-
-    def review(self, seed: int, tokens: int) -> WrittenReview:
-        if seed not in self._reviews:
-            self._reviews[seed] = Review(seed)
-        return self._reviews[seed](tokens)
+    def __init__(self, genre: Genre) -> None:
+        self.genre = genre
+        # Writers of the document and the review of a seed.
+        self.document, self.review = cache(genre.begin), cache(Review)
 
 
 @dataclass(frozen=True)
@@ -139,14 +131,14 @@ class Maker:
         """Return the number of cl100k tokens, in which writers count, per token of the lengths, with a margin of 5 %."""
         if self.tokenizers[0].name == CL100K:
             return 1.0
-        sample = JOINT.join(each.text for each in self.writings.document(self.seed, 3000).paragraphs)
+        sample = JOINT.join(each.text for each in self.writings.document(self.seed)(3000).paragraphs)
         return 1.05 * self.tokenizers[1].count(sample) / self.count(sample)
 
     def document(self) -> LabelledText:
         # More than the context can show, because its last paragraph is cut.
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
-            document = self.writings.document(self.seed, wanted)
+            document = self.writings.document(self.seed)(wanted)
             if sum(self._sizes(document.paragraphs)) >= self.length:
                 return document
             # Writers estimate tokens from characters; other tokenizers may need more text.
@@ -263,6 +255,87 @@ class Maker:
                 return None
             found.append(NamedSection(name, own))
         return found
+
+
+def has_number(label: str, text: str) -> bool:
+    """Return whether a text contains a number as a separate word: in digits or, below 1,000, in words."""
+    number = int(label)
+    forms = (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
+    # Words may begin a sentence.
+    return (
+        re.search(rf"(?<!\w)(?<!\d[.,])(?:{'|'.join(forms)})(?!\w|[.,]\d)", text, re.IGNORECASE) is not None
+    )
+
+
+def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
+    """Return a paragraph up to an offset in its text, with the labels that are left; None if it cannot be cut there."""
+    # Not at an abbreviation, nor where a quotation or a parenthesis would stay open.
+    kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
+    if (
+        _ABBREVIATION.search(kept)
+        or any(kept.count(first) != kept.count(last) for first, last in _PAIRS)
+        or kept.count('"') % 2
+    ):
+        return None
+    labels = []
+    for label in paragraph.labels:
+        # A label in both parts may count people in only one of them.
+        there = has_number(label, kept)
+        if there == has_number(label, rest):
+            return None
+        if there:
+            labels.append(label)
+    return Paragraph(kept, tuple(labels), paragraph.reported if paragraph.reported <= len(kept) else 0)
+
+
+def shorter_forms(paragraph: Paragraph) -> Iterator[Paragraph]:
+    """Yield the paragraph without its last sentence, its last two, and so on."""
+    for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
+        if (shorter := shortened(paragraph, match.end())) is not None:
+            yield shorter
+
+
+def fit(
+    paragraphs: Iterable[Paragraph],
+    room: int,
+    slack: int,
+    count: Callable[[str], int],
+    fillers: Sequence[str],
+) -> list[Paragraph]:
+    """Return the first paragraphs that fit ``room`` tokens, the last one shortened to whole sentences."""
+    taken: list[Paragraph] = []
+    left = room
+    for paragraph in paragraphs:
+        # Tried lazily, because nearly every paragraph fits as it is.
+        candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph))
+        sized = ((each, count(each.text + JOINT)) for each in candidates)
+        shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
+        if shorter is not None:
+            taken.append(shorter)
+            left -= size
+        if shorter is not paragraph:
+            break
+    return with_fillers(taken, left, slack, count, fillers) if taken else []
+
+
+def with_fillers(
+    paragraphs: Sequence[Paragraph],
+    left: int,
+    slack: int,
+    count: Callable[[str], int],
+    fillers: Sequence[str],
+) -> list[Paragraph]:
+    """Add short sentences to the last paragraph until at most ``slack`` of ``left`` tokens are free."""
+    *before, last = paragraphs
+    size = count(last.text + JOINT)
+    text, _ = filled(
+        sorted(fillers, key=len, reverse=True),
+        lambda added: " ".join((last.text, *added)),
+        lambda text: count(text + JOINT),
+        size + left - slack,
+        size + left,
+    )
+    return [*before, replace(last, text=text)]
 
 
 def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:

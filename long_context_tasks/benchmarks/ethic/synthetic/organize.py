@@ -1,15 +1,18 @@
 """Make organizing cases of recast texts: sentences taken out of the parts of a context are to be put into its order.
 
-An option is chosen so that it shares no more rare words with its own part and the neighbouring ones than with parts far away; only the
+A document is real prose with new names: the paragraphs of a carrier from a random one on, then those of the next carrier. An option is chosen so that it shares no more rare words with its own part and the neighbouring ones than with parts far away; only the
 events then show where it belongs.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import pairwise
+from pathlib import Path
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +21,40 @@ from long_context_tasks.benchmarks.ethic.build.contexts import organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import (
     INSTRUCTION_TOKENS,
     LEAST_CHUNK,
+    Genre,
     MadeCase,
     Maker,
     even_sections,
 )
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.plain_files import data_files
+from long_context_tasks.recast.carriers import DEBATES, NOVELS, carriers_of
+from long_context_tasks.recast.renaming import Names, names_of, rename
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
+CARRIER_KINDS = {"books": NOVELS, "debates": DEBATES}
+_FILLERS = {
+    "books": (
+        "Nothing more was said.",
+        "It was already late.",
+        "The fire had burned low by then.",
+        "Outside, the wind went on as it had before.",
+        "For a while there was only the sound of the rain upon the roof and in the yard.",
+    ),
+    "debates": (
+        "I shall be brief.",
+        "I say no more.",
+        "That is all I wish to say on it.",
+        "I am grateful to the House for its patience.",
+        "The House will forgive me if I do not go into every detail of it now.",
+    ),
+}
+# Of English prose in cl100k; a document that turns out too short is written again, longer.
+_CHARACTERS_PER_TOKEN = 4.6
 _FEWEST, _MOST = 3, 200
 # Tokens of a part, about; parts are longer once there are ``_MOST`` of them.
 _PART = 320
@@ -44,6 +74,83 @@ _REWRITE = {
     "summarize different parts of the given context": "are sentences that were taken out of different parts of the given context",
     "in the same order as the events that appear in the context": "in the order in which they stood in the context",
 }
+
+
+@dataclass(frozen=True)
+class CarrierText:
+    """A novel or a debate whose names are replaced."""
+
+    id: str
+    texts: tuple[str, ...]
+
+    @cached_property
+    def names(self) -> Names:
+        return names_of(self.texts)
+
+
+@cache
+def _carrier_texts(file: Path, domain: str) -> tuple[CarrierText, ...]:
+    if domain == "books":
+        return tuple(
+            CarrierText(book.id, book.paragraphs) for book in read_books(file) if book.form == "novel"
+        )
+    return tuple(CarrierText(debate.id, debate.speeches) for debate in read_debates(file))
+
+
+def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[CarrierText, Sequence[str]]]:
+    """Return the carriers of a document of about ``tokens`` tokens, in order, each with the paragraphs that are shown."""
+    dice = Random(f"{seed} carriers")
+    found: list[tuple[CarrierText, Sequence[str]]] = []
+    size = 0.0
+    for carrier, paragraphs in _from_random_place(folder, domain, dice):
+        own: list[str] = []
+        for paragraph in paragraphs:
+            if size >= tokens:
+                break
+            own.append(paragraph)
+            size += len(paragraph) / _CHARACTERS_PER_TOKEN
+        if own:
+            found.append((carrier, own))
+        if size >= tokens:
+            return found
+    raise InputError(
+        f"{folder}: all files together have {round(size):,} tokens of use for a document of {tokens:,}; add files, or use a "
+        "shorter length"
+    )
+
+
+def _from_random_place(
+    folder: Path, domain: str, dice: Random
+) -> Iterator[tuple[CarrierText, Sequence[str]]]:
+    """Yield all carriers in random order; start the first one at a random paragraph and append the skipped part at the end."""
+    skipped: tuple[CarrierText, Sequence[str]] | None = None
+    files = data_files(folder, "txt", "jsonl", "xml")
+    dice.shuffle(files)
+    for file in files:
+        carriers = list(_carrier_texts(file, domain))
+        dice.shuffle(carriers)
+        for carrier in carriers:
+            paragraphs = carrier.texts
+            if skipped is None:
+                # Not in the last fifth, so that the document is not mostly the second carrier.
+                place = dice.randrange(max(1, len(paragraphs) * 4 // 5))
+                skipped, paragraphs = (carrier, paragraphs[:place]), paragraphs[place:]
+            yield carrier, paragraphs
+    if skipped:
+        yield skipped
+
+
+def recast_genre(options: Options, domain: str) -> Genre:
+    folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_organize_{domain}_recast")
+    return Genre(lambda seed: partial(_document, folder, domain, seed), _FILLERS[domain])
+
+
+def _document(folder: Path, domain: str, run_seed: int, tokens: int) -> LabelledText:
+    seed = int(stable_seed(run_seed, "organize")[:12], 16)
+    parts = taken(folder, domain, seed, tokens)
+    texts = (text for carrier, own in parts for text in rename(own, carrier.names, seed, carrier.id))
+    title = " + ".join(dict.fromkeys(carrier.id for carrier, _ in parts))
+    return LabelledText(title, tuple(map(Paragraph, texts)))
 
 
 def organize(maker: Maker) -> Sequence[MadeCase] | None:
