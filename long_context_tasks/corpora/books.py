@@ -21,7 +21,6 @@ from pydantic import BeforeValidator, model_validator
 
 from long_context_tasks.corpora.chapters import (
     Layout,
-    count_warnings,
     drop_below_headings,
     find_chapters,
     is_page_number,
@@ -36,6 +35,7 @@ from long_context_tasks.corpora.headings import (
     is_closing,
     is_contents,
     is_notes,
+    keyword_of,
     phrase_of,
     plain,
     read,
@@ -267,7 +267,7 @@ def clean(text: str, book_id: str = "", title: str = "") -> Book:
             headings,
         ),
         tuple(heading.title for heading in headings if heading.title.strip()),
-        (*count_warnings([*above, *headings]), *_doubts(blocks, more)),
+        (*_number_doubts([*above, *headings]), *_part_doubts(blocks, more)),
         {reason: removed[reason] for reason in REASONS},
     )
 
@@ -571,7 +571,27 @@ def _drop_outside(layout: Layout, more: Sequence[range], inside: Set[int], start
             layout.set_heading(part[0], Heading("named", title=layout.blocks[part[0]].text))
 
 
-def _doubts(blocks: Sequence[Block], more: Sequence[range]) -> list[str]:
+def _number_doubts(headings: Sequence[Heading]) -> list[str]:
+    """Return doubts about the numbers of a book's headings: gaps in a series, or at most one heading."""
+    warnings = []
+    last: dict[str, int] = {}
+    for heading in headings:
+        if heading.number:
+            before = last.get(heading.style, 0)
+            both = heading.number == before and keyword_of(heading.title)
+            if heading.number not in (before + 1, 1) and not both:  # "Book I, Chapter 2"
+                warnings.append(
+                    f"{heading.style} {heading.number} follows {heading.style} {before}"
+                    if before
+                    else f"the first {heading.style} has number {heading.number}"
+                )
+            last[heading.style] = heading.number
+    if len(headings) < 2:
+        warnings.append("only one heading is found" if headings else "no heading is found")
+    return warnings
+
+
+def _part_doubts(blocks: Sequence[Block], more: Sequence[range]) -> list[str]:
     return [
         f"{_words(blocks[i] for i in part):,} words above or below the story are kept: {blocks[part[0]].text[:60]!r}"
         for part in more

@@ -26,7 +26,6 @@ from long_context_tasks.corpora.headings import (
     Heading,
     count_in,
     is_closing,
-    keyword_of,
     narrates,
     plain,
     read,
@@ -702,23 +701,3 @@ def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habi
     if i + 1 in layout.headings and is_title(block):
         return True
     return title_found and is_set_apart(block, layout.blocks[i + 1 : i + 2])
-
-
-def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:
-    """Return doubts about the numbers of a book's headings: gaps in a series, or at most one heading."""
-    warnings = []
-    last: dict[str, int] = {}
-    for heading in headings:
-        if heading.number:
-            before = last.get(heading.style, 0)
-            both = heading.number == before and keyword_of(heading.title)
-            if heading.number not in (before + 1, 1) and not both:  # "Book I, Chapter 2"
-                warnings.append(
-                    f"{heading.style} {heading.number} follows {heading.style} {before}"
-                    if before
-                    else f"the first {heading.style} has number {heading.number}"
-                )
-            last[heading.style] = heading.number
-    if len(headings) < 2:
-        warnings.append("only one heading is found" if headings else "no heading is found")
-    return tuple(warnings)
