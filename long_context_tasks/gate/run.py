@@ -43,10 +43,6 @@ class Pair:
     def loss(self) -> float:
         return 0.0 if self.a is None or self.b is None else self.b - self.a
 
-    @property
-    def flipped(self) -> bool:
-        return abs(self.loss) >= _FLIPPED
-
 
 @dataclass(frozen=True)
 class CellMeans:
@@ -178,7 +174,8 @@ class Gate:
 
     @property
     def flips(self) -> list[Pair]:
-        return sorted((pair for pair in self.pairs if pair.flipped), key=lambda pair: -pair.loss)
+        flipped = (pair for pair in self.pairs if abs(pair.loss) >= _FLIPPED)
+        return sorted(flipped, key=lambda pair: -pair.loss)
 
     @property
     def means(self) -> list[CellMeans]:

@@ -253,7 +253,6 @@ class Asking:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.client = EndpointClient(endpoint.config)
-        self.new = 0  # calls made; other replies came from the store
 
     async def __aenter__(self) -> "Asking":
         await self.client.__aenter__()
@@ -302,6 +301,5 @@ class Asking:
                 raise InputError(
                     f"stack {self.endpoint.side}, {self.endpoint}: {error}; fix the server, then run again: the replies so far are kept"
                 ) from None
-        self.new += 1
         store.append([(key, reply)], sync=False)
         return reply
