@@ -382,8 +382,6 @@ def test_real_documents_build_at_4k(
 
 
 def test_the_domains_of_a_folder_are_recognised(shared: Path) -> None:
-    found = places(shared / "data")
-    assert {domain: path.name for domain, path in found.items()} == FOLDERS
     for domain, folder in FOLDERS.items():
         assert places(shared / "data" / folder) == {domain: shared / "data" / folder}
 

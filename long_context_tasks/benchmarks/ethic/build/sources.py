@@ -20,7 +20,6 @@ from long_context_tasks.tokens.chunks import Text
 
 DOMAINS = ("books", "debates", "medicine", "law")
 MOST_CITING = 15  # maximum number of citing cases in a group of law (section 3.1)
-_FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
 # Column of JSON Lines to the domain that it shows; rows without any of these columns are books.
 _COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
 
@@ -46,17 +45,15 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
     """Return the file or folder with the documents of each domain."""
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; correct --documents")
-    found = {}
     # A folder of folders, one for each domain; otherwise all documents are of one domain.
-    for name in DOMAINS:
-        for folder in _FOLDERS.get(name, (name,)):
-            if (path / folder).is_dir() and name not in found:
-                found[name] = path / folder
-    if found:
-        if domain is not None and domain not in found:
-            raise InputError(f"{path}: has no folder for {domain}, only {', '.join(found)}; correct --domain")
-        return {domain: found[domain]} if domain is not None else found
-    return {domain or guess_domain(path): path}
+    folders = {name: path / name for name in DOMAINS if (path / name).is_dir()}
+    if not folders:
+        return {domain or guess_domain(path): path}
+    if domain is None:
+        return folders
+    if domain not in folders:
+        raise InputError(f"{path}: has no folder for {domain}, only {', '.join(folders)}; correct --domain")
+    return {domain: folders[domain]}
 
 
 def guess_domain(path: Path) -> str:
