@@ -113,12 +113,7 @@ class EndpointClient:
         await self._http.close()
 
     async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
-        """Return the reply to a call, after at most as many attempts as the judge file allows.
-
-        Raises:
-            EndpointError: no attempt was answered.
-            InputError: the messages cannot be sent as plain text.
-        """
+        """Return the reply to a call; raise EndpointError after as many attempts as the judge file allows."""
         config = self.config if max_tokens is None else self.config.changed(max_tokens=max_tokens)
         return await self._retry(self._once, request_body(messages, draw, config))
 

@@ -269,9 +269,5 @@ class JudgeConfig(Checked):
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def changed(self, **values: Any) -> Self:
-        """Return the judge with some settings changed.
-
-        Raises:
-            InputError: a value is invalid.
-        """
+        """Return the judge with some settings changed, which are checked again."""
         return validated(type(self), {**dict(self), **values}, f"judge {self.name}")

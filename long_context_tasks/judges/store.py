@@ -42,11 +42,7 @@ class Store:
     """An append-only file of replies by key, safe for several threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Open a store and read its replies; create a missing file.
-
-        Raises:
-            InputError: the file cannot be read or written.
-        """
+        """Open a store and read its replies; create a missing file."""
         self.path = path
         self.damaged: list[int] = []  # numbers of the lines that could not be read; they stay in the file
         self._replies: dict[str, Reply] = {}
@@ -103,9 +99,6 @@ class Store:
         """Store replies by key, so that they survive the process and, with ``sync``, the machine; a known key keeps its first reply.
 
         Waiting for the disk takes time, so it can be done later for many replies, by :meth:`sync`.
-
-        Raises:
-            InputError: the file cannot be written (no space, no permission).
         """
         with self._named_failures(), self._writing, self._locked() as file:
             self._refresh()

@@ -171,10 +171,6 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
 
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
-    """Return the mean of an item's scores by several seeds of a judge, without missing ones.
-
-    >>> mean_score([8.0, 6.0, None]), mean_score([None])
-    (7.0, None)
-    """
-    there = [score for score in scores if score is not None]
-    return statistics.fmean(there) if there else None
+    """Return the mean of an item's scores by several seeds of a judge, without missing ones; None without any."""
+    given = [score for score in scores if score is not None]
+    return statistics.fmean(given) if given else None

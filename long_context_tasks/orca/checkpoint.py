@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
+# Suffixes of the files in a base model's folder that its predictions depend on.
 _BASE_FILES = (".safetensors", ".bin", ".json")
-"""Suffixes of the files in a base model's folder that its predictions depend on."""
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_PARENTS = 6

@@ -89,12 +89,7 @@ class Prediction(Checked):
 
 
 def read_prediction(reply: str) -> Prediction | None:
-    """Read the prediction in a reply; None for a reply without one, as for an answer that does not fit the window.
-
-    >>> read_prediction('{"mean": 0.5, "std": 0.25, "low": 0.1, "high": 0.9, "dropped_tokens": 0}').std
-    0.25
-    >>> read_prediction('{"reason": "does_not_fit"}')
-    """
+    """Read the prediction in a reply; None for a reply without one, as for an answer that does not fit the window."""
     try:
         return Prediction.model_validate_json(reply)
     except ValidationError:

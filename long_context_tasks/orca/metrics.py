@@ -74,11 +74,7 @@ def item_agreement(
 
 
 def clamp(mean: float, variance: float, threshold: float) -> float:
-    """Clamp a score.
-
-    >>> clamp(0.1, 0.01, 0.05), clamp(0.1, 0.1, 0.05), clamp(0.9, 0.05, 0.05)
-    (0.0, 0.1, 1.0)
-    """
+    """Return the end of the scale that a mean is near, if its variance is at most the threshold; otherwise the mean."""
     if variance <= threshold:
         if mean < MARGIN:
             return 0.0

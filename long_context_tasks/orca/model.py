@@ -122,10 +122,8 @@ class Head:
         return float(self.loss(torch.zeros(1, self.outputs), labels).sum())
 
     def interval(self, params: Sequence[Sequence[float]], level: float = 0.95) -> Floats | None:
-        """Return the interval that holds a single rating with this probability, on 0 ... 1: low and high ends, shape (2, items).
-
-        This is the predicted spread of people's ratings, not the error of the predicted mean. None for the bernoulli head.
-        """
+        """Return the ends of the interval that holds a single rating with this probability, on 0 ... 1, shape (2, items); None for bernoulli."""
+        # The predicted spread of people's ratings, not the error of the predicted mean.
         if self.quantiles is None:
             return None
         # An empty list has no second dimension.
@@ -220,9 +218,6 @@ def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) ->
     """Group the indices of items into batches, longest items first: a lack of memory shows at once, and there is little padding.
 
     ``most_tokens`` includes the padding; a longer item is a batch by itself.
-
-    >>> length_batches([3, 9, 4, 8], most_tokens=18, most_items=8)
-    [[1, 3], [2, 0]]
     """
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):

@@ -162,13 +162,9 @@ def predict(
     title: str = "",
     kept: KeptPredictions | None = None,
 ) -> list[list[float]]:
-    """Predict the parameters of every row of tokens, in order; the model is evaluated, and its mode is restored afterwards.
-
-    Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
-    The keyword arguments are those of :func:`score_items`.
-    """
-    # Lists cannot be keys of a mapping.
+    """Predict the parameters of every row of tokens, in order; the keyword arguments are those of :func:`score_items`."""
     keys = [tuple(row) for row in ids]
+    # Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
     rows = list(dict.fromkeys(keys))
     known = {} if kept is None else {row: kept.get(row) for row in rows}
     params = {row: outputs for row, outputs in known.items() if outputs is not None}

@@ -16,7 +16,7 @@ from orca_checkpoints import byte_tokenizer, saved_checkpoint, tiny_lm, tiny_mod
 from orca_lazy import heads, model_code, scorer
 
 from long_context_tasks.orca import OrcaItem
-from long_context_tasks.orca.checkpoint import load_checkpoint, read_args, save_checkpoint
+from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
 from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError
 
@@ -215,16 +215,6 @@ def test_other_things_are_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="exists and is not a checkpoint"):
         save_checkpoint(tmp_path, model, tokenizer, {})
-
-
-def test_arguments_are_found_above(tmp_path: Path) -> None:
-    deep = tmp_path / "a" / "b" / "c"
-    deep.mkdir(parents=True)
-    assert read_args(deep) == {}
-    (tmp_path / "args.yaml").write_text("score_type: beta\n")
-    assert read_args(deep) == {"score_type": "beta"}
-    (tmp_path / "a" / "args.yaml").write_text("score_type: multinomial\n")
-    assert read_args(deep) == {"score_type": "multinomial"}
 
 
 def test_the_padding_token_is_the_end_when_there_is_none(tmp_path: Path) -> None:

@@ -1,12 +1,10 @@
 """`lct orca data`: ratings of any scale become training data, in parts that have nothing in common."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from orca_commands import bad, good, read, write
-from orca_training import rated_items, rows_of
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
@@ -135,14 +133,8 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
     assert len({row["candidate_model"] for row in elitr}) == 3
 
 
-def test_no_source_is_written_over(tmp_path: Path, judge_copy: Callable[..., Path]) -> None:
+def test_no_source_is_written_over(tmp_path: Path) -> None:
     source = write(tmp_path / "rated.jsonl", SOURCE)
     before = source.read_bytes()
     assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
     assert source.read_bytes() == before
-    judge_copy(tmp_path / "judge")
-    scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
-    assert "is the file that is scored" in bad(
-        "score", scored, "--checkpoint", tmp_path / "judge", "-o", scored
-    )
-    assert read(scored) == rows_of(rated_items(6, 9))

@@ -11,7 +11,6 @@ import pytest
 
 from long_context_tasks.orca import OrcaItem, item_agreement
 from long_context_tasks.orca.metrics import (
-    COMPOSITES,
     agreement,
     find_threshold,
 )
@@ -36,15 +35,6 @@ def test_variance_is_compared_only_where_three_people_rated() -> None:
     assert found.variance_mae == pytest.approx(statistics.variance([0, 0, 1]) - 0.1)
     assert found.mae == pytest.approx((0.0 + 0.4 - 1 / 3) / 2)
     assert item_agreement(items, [0.5] * 4).n_variance == 0
-
-
-@pytest.mark.parametrize("variances", [[0.02] * 4, [0.02, 0.02, 0.02, 0.2]])
-def test_constant_predictions_keep_the_first_threshold(variances: list[float]) -> None:
-    """As released: no correlation exists without clamping, and what is not a number is never reached nor beaten."""
-    found = find_threshold([0.0, 0.25, 0.5, 1.0], [0.1] * 4, variances, COMPOSITES["released"])
-    assert found.threshold == 0.05 and math.isnan(found.composite_baseline)
-    # Where variances differ, clamping makes two values of one.
-    assert math.isnan(found.composite_clamped) == (len(set(variances)) == 1)
 
 
 @pytest.mark.parametrize(

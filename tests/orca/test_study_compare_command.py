@@ -257,22 +257,6 @@ def test_shortcuts_stand_beside_a_judge_that_knows_no_more_than_who_answered(tmp
     assert "shortcut" in done.output
 
 
-def test_a_model_that_is_left_out_has_no_identity(tmp_path: Path) -> None:
-    rows = by_identity()
-    parts = tmp_path / "s" / "split_0"
-    parts.mkdir(parents=True)
-    fox = [row for row in rows if row["candidate_model"] == "fox"]
-    write_rows(parts / "train.jsonl", fox[:50])
-    write_rows(parts / "dev.jsonl", fox[50:])
-    write_rows(parts / "test.jsonl", [row for row in rows if row["candidate_model"] == "owl"])
-    file = write_rows(tmp_path / "r.jsonl", scores_of(rows, {"good": 0.1}))
-    out = tmp_path / "out.json"
-    assert lct(file, "--splits", parts.parent, "--out", out).exit_code == 0
-    found = {each["name"]: each for each in json.loads(out.read_text())["comparison"]["figures"]}
-    assert found["identity only"]["rho"]["mean"] is None and found["identity only"]["mae"]["mean"] > 0.3
-    assert found["good"]["rho"]["mean"] > 0.8
-
-
 def test_a_file_is_the_full_data_set_and_wordings_are_summed_up(tmp_path: Path) -> None:
     answers = write_rows(tmp_path / "answers.jsonl", ROWS)
     noise = {"a:without_context": 0.5, "a:without_context:modified": 1.0, "a:mismatched_reference": 3.0}

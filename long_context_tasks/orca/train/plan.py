@@ -164,27 +164,18 @@ def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
 
 
 def seed_of(*parts: object) -> int:
-    """Make a 63-bit seed from the printed forms of values.
-
-    >>> seed_of(0, "human", 3) == seed_of(0, "human", 3) != seed_of(0, "human", 4)
-    True
-    """
+    """Make a 63-bit seed from the printed forms of values."""
     # Not hash(), which differs between processes.
     digest = hashlib.sha256(" ".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def steps_per_epoch(items: int, batch_size: int) -> int:
-    """Return the number of steps that see every item once; the last may have fewer items."""
     return -(-items // batch_size)
 
 
 def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[int]:
-    """Return the indices of the items of a step, counted from 0; each epoch has its own order.
-
-    >>> sorted(step_items(5, 2, 0, 7) + step_items(5, 2, 1, 7) + step_items(5, 2, 2, 7))
-    [0, 1, 2, 3, 4]
-    """
+    """Return the indices of the items of a step, counted from 0; each epoch has its own order."""
     epoch, place = divmod(step, steps_per_epoch(items, batch_size))
     order = list(range(items))
     # Python's own generator: its shuffle does not depend on the version of torch or numpy.
