@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from run_commands import published_data
 from written_book import sorting_cases
 
@@ -23,16 +21,7 @@ from long_context_tasks.results.plan.cost import (
     plan_case,
     plan_task,
 )
-from long_context_tasks.schema import (
-    Case,
-    CaseSet,
-    CaseWriter,
-    InputError,
-    LoadedTask,
-    Message,
-    Options,
-    Turn,
-)
+from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.tokens import get_tokenizer
 
@@ -118,64 +107,26 @@ def test_a_task_by_likelihood_sends_every_candidate(tmp_path: Path) -> None:
     assert len(plan_task(task, replace(PLAIN, window=min(exact(texts)) - 1)).does_not_fit) == 2
 
 
-def made_up(folder: Path, cases: list[list[str]], budget: int) -> LoadedTask:
-    """A conversation task: one text, then questions, with the model's own answers between."""
-    rows = [
-        Case(str(place), "toy", {"text": "d"}, tuple(Turn("x", question) for question in questions), "d")
-        for place, questions in enumerate(cases)
+def test_repeats_short_answers_and_windows_of_a_conversation(data: Path) -> None:
+    task = load("elitr_bench_conv_dev", data)
+    settings = PlanSettings({CL100K: by_characters}, answer_tokens=3, repeats=2)
+    plan = plan_task(task, settings)
+    sent = [
+        sum(len(message.content) for message in task.messages(case, turn, ["abc"] * turn))
+        for case in task.cases.cases
+        for turn in range(len(case.turns))
     ]
-    with CaseWriter(folder, {}) as writer:
-        writer.add_documents([("d", "the text")])
-        writer.add_cases("toy", rows)
-
-    def render(case: Case, documents: object, turn: int, answers: Sequence[str | None]) -> list[Message]:
-        messages = [Message("system", "the text")]
-        for place in range(turn + 1):
-            messages.append(Message("user", str(case.turns[place].question)))
-            if place < turn and answers[place] is not None:
-                messages.append(Message("assistant", str(answers[place])))
-        return messages
-
-    return LoadedTask(
-        name="toy",
-        version=1,
-        options=Options(),
-        cases=CaseSet.read(folder, "toy"),
-        metrics=("m",),
-        intervals=(),
-        answer_budget=budget,
-        render=lambda case, documents: render(case, documents, 0, ()),
-        score=lambda *_: {},
-        render_turn=render,
-    )
-
-
-QUESTIONS = st.lists(st.lists(st.text(max_size=30), min_size=1, max_size=5), min_size=1, max_size=4)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(QUESTIONS, st.integers(1, 50), st.integers(0, 60), st.integers(1, 3), st.integers(1, 400))
-def test_a_plan_is_the_sum_of_what_is_sent(
-    tmp_path: Path, questions: list[list[str]], budget: int, expected: int, repeats: int, window: int
-) -> None:
-    task = made_up(tmp_path / "toy", questions, budget)
-    how = PlanSettings({CL100K: by_characters}, answer_tokens=expected, repeats=repeats, window=window)
-    plan = plan_task(task, how)
-    length = min(expected, budget)
-    read = answers = 0
-    left_out = []
+    assert plan.prompt_tokens[CL100K] + plan.history_tokens == 2 * sum(sent)
+    assert (plan.requests, plan.answer_tokens) == (2 * len(sent), 2 * 3 * len(sent))
+    # A whole conversation must fit, with the budget for every answer.
+    rooms = {}
     for case in task.cases.cases:
         whole = task.whole_conversation(case)
-        room = len(case.turns) * budget + AROUND_MESSAGE * len(whole)
-        if sum(len(message.content) for message in whole) + room > window:
-            left_out.append(case.id)
-            continue
-        for turn in range(len(case.turns)):
-            read += sum(len(m.content) for m in task.messages(case, turn, ["a" * length] * turn))
-            answers += length
-    assert list(plan.does_not_fit) == left_out
-    assert plan.prompt_tokens[CL100K] + plan.history_tokens == repeats * read
-    assert plan.answer_tokens == repeats * answers
+        room = len(case.turns) * task.answer_budget + AROUND_MESSAGE * len(whole)
+        rooms[case.id] = room + sum(len(message.content) for message in whole)
+    largest = max(rooms, key=lambda case: rooms[case])
+    assert not plan_task(task, replace(settings, window=rooms[largest])).does_not_fit
+    assert plan_task(task, replace(settings, window=rooms[largest] - 1)).does_not_fit == (largest,)
 
 
 def test_the_case_that_does_not_fit_is_left_out_and_not_counted(data: Path) -> None:
