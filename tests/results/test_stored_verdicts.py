@@ -1,14 +1,13 @@
 """Stored verdicts read again: by the same rule the same, by another rule what it makes of the stored replies."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stored_cells import stored
 
-from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.parsers import last_boxed
 from long_context_tasks.judges.run import judge_all
@@ -84,21 +83,9 @@ def test_other_rules_on_stored_replies() -> None:
     ],
 )
 def test_empty_answers_wait_for_a_judge_only_where_it_makes_the_headline(
-    task: str, headline: str, numbers: dict[str, float], final: bool, tmp_path: Path
+    task: str, headline: str, numbers: dict[str, float], final: bool
 ) -> None:
-    run = StoredRun(
-        host="lm_eval",
-        model="m",
-        task=task,
-        options={},
-        version=1,
-        folder=tmp_path,
-        label="m",
-        made="2026",
-        files=(),
-        read=lambda run: iter(()),
-        numbers={"n": 4, "n_scored": 4, **numbers},
-        headline=headline,
-        points=("judge_score",) if "judge" in headline else (),
-    )
+    points = ("judge_score",) if "judge" in headline else ()
+    counts = {"n": 4, "n_scored": 4, **numbers}
+    run = stored(task=task, numbers=counts, headline=headline, points=points)
     assert needs_no_judge(run) is final
