@@ -18,6 +18,7 @@ from long_context_tasks.schema.files import InputError, json_value, visible
 
 Cell = str | int | float | None
 _WIDTH = 200  # of tables in files and pipes, where nothing wraps them
+_LEAST_WIDTH = 10  # of a column that is broken at its blanks
 _SHOWN_PROBLEMS = 20  # a folder of damaged files would scroll the result away
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
@@ -141,16 +142,25 @@ def print_table(
     from rich.markup import escape
     from rich.table import Table
 
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
+    cells = [[escape(visible(_shown(cell, places))) for cell in row] for row in rows]
+    # Columns of single words stay on one line if that leaves room for the others, which have blanks to break at.
+    cells_of = [[row[number] for row in cells if number < len(row)] for number in range(len(columns))]
+    words = {
+        number: max(map(len, column), default=0)
+        for number, column in enumerate(cells_of)
+        if " " not in "".join(column)
+    }
+    whole = words if sum(words.values()) + 3 * len(columns) + _LEAST_WIDTH <= console.width else {}
     table = Table(title=escape(visible(title)), title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and column not in text else "left"
         # A name that is too long for its column continues on the next line; by default rich would cut it.
-        table.add_column(escape(visible(column)), justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(visible(_shown(cell, places))) for cell in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
+        table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=number in whole)
+    for row in cells:
+        table.add_row(*row)
     # In one piece, so that a closed pipe ends the command silently.
     with console.capture() as captured:
         console.print(table)
