@@ -378,7 +378,7 @@ def unwrap(block: Block) -> str:
             text = f"{text}{line}" if text[-1:] in "-—" and _continues_word(text, line) else f"{text} {line}"
     # Most paragraphs have no marks or only words in italics, and the other patterns are slow.
     if not any(map(text.__contains__, _MARKUP_CHARACTERS)):
-        return one_line(text)
+        return text if text is block.text else one_line(text)
     text = text.replace(CUT, " ")
     if "*" in text or "[" in text or "†" in text or "‡" in text:
         text = _NOTE_MARKS.sub("", text)
