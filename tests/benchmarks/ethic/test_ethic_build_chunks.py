@@ -108,20 +108,14 @@ def test_sections_hold_every_chunk_once(sizes: list[int], size: int) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            "Mass. Gen. Hosp. Corp. v. Cent. Power Co.",
-            "Nat’l Ass'n. Corp. v. Dep’t. Bd. of Labor",
-            "Univ. Ctr. v. Cty. Sch. Bd. of Adm'rs",
-        ),
-        *(
-            "Metro. Ins. Exch. v. S. Pac. Ry. Sys., Inc.",
-            "Comm'n v. Fid. Tr. & Sav. Ass’n",
-            "Env't Soc'y v. Pub. Util. Comm'r",
-        ),
-        *(
-            "Roe v. Doe, 7 Mass. App. Ct. 12, 4 N. Me. Rptr. 2d 5 (Bankr. D. Mass. Sept. 5, 2001)",
-            "Roe, 3 Ohio Op. 5 (C.C. Ohio Dec. 4)",
-        ),
+        "Mass. Gen. Hosp. Corp. v. Cent. Power Co.",
+        "Nat’l Ass'n. Corp. v. Dep’t. Bd. of Labor",
+        "Univ. Ctr. v. Cty. Sch. Bd. of Adm'rs",
+        "Metro. Ins. Exch. v. S. Pac. Ry. Sys., Inc.",
+        "Comm'n v. Fid. Tr. & Sav. Ass’n",
+        "Env't Soc'y v. Pub. Util. Comm'r",
+        "Roe v. Doe, 7 Mass. App. Ct. 12, 4 N. Me. Rptr. 2d 5 (Bankr. D. Mass. Sept. 5, 2001)",
+        "Roe, 3 Ohio Op. 5 (C.C. Ohio Dec. 4)",
     ],
 )
 def test_no_sentence_ends_within_a_name_or_a_citation(name: str) -> None:

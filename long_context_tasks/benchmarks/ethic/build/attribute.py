@@ -86,8 +86,7 @@ def build_attribute_medicine(
             tokens = sum(piece.tokens for piece in pieces.values())
             key = choice_key(settings, "medicine", review.id)
             target = find_target(review, reviews, settings.seed)
-            known = annotator is not None or (target is not None and bool(target.review.background))
-            context = partial(_abstracts, review, target, pieces, settings, known)
+            context = partial(_abstracts, review, target, pieces, settings, annotator)
             yield ContextCandidate(review.id, tokens, key, context)
 
     plan = plan_contexts(candidates(), settings)
@@ -109,7 +108,7 @@ def _abstracts(
     target: ReviewTarget | None,
     pieces: Mapping[str, Piece],
     settings: EthicSettings,
-    has_background: bool,
+    annotator: Annotator | None,
     length: int,
 ) -> _Abstracts:
     if target is None:
@@ -118,7 +117,7 @@ def _abstracts(
     filled = sum(piece.tokens for piece in chosen.values())
     if not chosen or filled < settings.min_fill * settings.budget(length):
         raise NoCase(UNFILLED)
-    if not has_background:
+    if annotator is None and not target.review.background:
         raise NoCase(_NO_BACKGROUND)
     return _Abstracts(review, target, chosen, length)
 

@@ -24,9 +24,7 @@ TOO_SHORT = "the document is too short"
 UNFILLED = "the document is shorter than the length"
 LOOSE = "whole paragraphs or chunks leave too much of the length empty"
 NOT_CHOSEN = "not among the first n"
-_SLOT = re.compile(
-    r"<(passages|num_sections|beginnings|section|options|background|target_case|title|question|context|query)>"
-)
+_SLOT = re.compile(r"<(\w+)>")
 
 
 class NoCase(Exception):
