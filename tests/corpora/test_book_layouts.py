@@ -97,6 +97,7 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("March 3", False),
         ("Two.", False),
         ("I!", False),
+        ("-Descanse V. Md., mi señor.", False),
         ("Second Officer Pell", False),
         ("Chapter 2/10", True),
         ("(End of volume one.)", True),
@@ -118,6 +119,18 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
 def test_leaks_and_lookalikes(line: str, leaks: bool) -> None:
     book = Book("b", "B", ("It rained.", line), (0,), headings=("THE GOLDEN THREAD.",))
     assert any(not leak.dated for leak in find_leaks(book)) == leaks
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["I giudici tacquero.", "Il maestro rise.", "I due amanti uscirono.", "Il fuoco era spento."],
+        ["Uma dama,", "Duas damas,", "Um criado velho,", "Dois filhos,"],
+    ],
+)
+def test_articles_and_counted_things_are_not_a_series(lines: list[str]) -> None:
+    text = [line for each in lines for line in (each, *["It rained all day."] * 60)]
+    assert find_leaks(Book("b", "B", tuple(text), (0,))) == []
 
 
 def test_heads_of_scanned_pages_are_leaks() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import fill
 
 import pytest
 from case_folders import build
@@ -146,13 +147,14 @@ def test_paragraphs_end_at_short_lines_where_no_line_is_blank(first: str) -> Non
     """The first number may share its line with the title of the book."""
     novel = paragraphs(48, 4)
     numbers = [first.format("I."), *(f"{number}.\n" for number in ("II", "III", "IV", "V", "VI"))]
-    story = clean(
-        "".join(f"{number}{told(novel[8 * i : 8 * i + 8])}\n" for i, number in enumerate(numbers)).replace(
-            "\n\n", "\n"
-        )
+    text = "".join(
+        f"{number}{''.join(f'{fill(line, 70)}{chr(10)}' for line in novel[8 * i : 8 * i + 8])}"
+        for i, number in enumerate(numbers)
     )
-    assert sum(text in novel for text in story.paragraphs) >= 40
-    assert not any(re.search(r"\b(?:II|III|IV|V|VI)\.", text) for text in story.paragraphs)
+    story = clean(text)
+    # A paragraph whose last line fills the page goes on in the next one.
+    assert sum(line in novel for line in story.paragraphs) > 0.7 * len(novel)
+    assert not any(re.search(r"\b(?:II|III|IV|V|VI)\.", line) for line in story.paragraphs)
 
 
 def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
