@@ -263,8 +263,6 @@ def _head_of(text: str) -> tuple[str, int] | None:
 
 def _is_shouted(text: str) -> bool:
     """Return whether most letters of a short line are capitals."""
-    if len(text) > _MOST_HEAD:
-        return False
     capitals = sum(map(str.isupper, text))
     return capitals >= max(_FEWEST_CAPITALS, _CAPITALS * sum(map(str.isalpha, text)))
 
