@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
@@ -39,7 +39,7 @@ _ADAPTER = "adapter_config.json"
 # Suffixes of the files in a base model's folder that its predictions depend on.
 _BASE_FILES = (".safetensors", ".bin", ".json")
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 MAX_PARENTS = 6
 """Number of parent folders that are searched for ``args.yaml``, as in the released clamping program."""
 
@@ -116,7 +116,7 @@ def load_checkpoint(
     path: Path,
     *,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: Dtype = "auto",
     base_model: str | None = None,
     tokenizer: Path | None = None,
     trainable: bool = False,
@@ -135,7 +135,9 @@ def load_checkpoint(
     with named_failures(f"{folder}"):
         from long_context_tasks.orca.model import HEADS, OrcaModel
 
-        device, dtype = choose_device(device, dtype)
+        device = choose_device(device)
+        if dtype == "auto":
+            dtype = "float32" if device.startswith("cpu") else "bfloat16"
         words = load_tokenizer(tokenizer or folder / "tokenizer")
         lm_folder = folder / "model" / "lm"
         adapted = (lm_folder / _ADAPTER).is_file()
@@ -168,22 +170,18 @@ def named_failures(subject: str, remedy: str = "check the folder or the hub id")
         ) from error
 
 
-def choose_device(device: str, dtype: str) -> tuple[str, str]:
-    """Resolve ``auto``: the GPU in bfloat16 if there is one, otherwise the CPU in float32."""
+def choose_device(device: str) -> str:
+    """Resolve ``auto``, the GPU if there is one, and check that the device can be used."""
     import torch
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    if dtype not in DTYPES:
-        raise InputError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
     try:
         torch.empty(1, device=device)
     except Exception as error:  # torch raises RuntimeError, AssertionError and others
         reason = str(error).strip().split("\n")[0][:100]
         raise InputError(f"device {device!r} cannot be used here ({reason}); take cpu, or auto") from error
-    if dtype == "auto":
-        dtype = "float32" if device.startswith("cpu") else "bfloat16"
-    return device, dtype
+    return device
 
 
 def load_tokenizer(place: Path | str) -> Any:

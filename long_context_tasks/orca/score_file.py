@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from long_context_tasks.judges.store import Store
-from long_context_tasks.orca.checkpoint import find_checkpoint, fingerprint, load_checkpoint, named_failures
+from long_context_tasks.orca.checkpoint import (
+    Dtype,
+    find_checkpoint,
+    fingerprint,
+    load_checkpoint,
+    named_failures,
+)
 from long_context_tasks.orca.data import OrcaItem, read_items
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import Agreement, clamp, find_threshold, item_agreement
@@ -30,7 +36,7 @@ class ScoreSettings(Checked):
         None, description="Base of a LoRA adapter: folder or hub id. Default: the one that the adapter names."
     )
     tokenizer: Path | None = Field(None, description="Folder of the tokenizer, if elsewhere.")
-    dtype: str = Field("auto", description="float32, bfloat16; auto: by the device.")
+    dtype: Dtype = Field("auto", description="float32, bfloat16; auto: by the device.")
     batch_tokens: Whole = Field(8192, ge=1, description="Maximum tokens computed at once.")
     batch_size: Whole = Field(64, ge=1, description="Maximum answers at once.")
     no_question: bool = Field(False, description="Do not show the question to the model.")

@@ -49,7 +49,7 @@ def run_training(
     # torch is imported only now, when all files were found good.
     with named_failures("training"):
         from long_context_tasks.orca.train.loop import train
-    device, _ = choose_device(device, "auto")
+    device = choose_device(device)
     for note in (*notes, *_warnings(settings, stages, shared_questions(human, dev))):
         report(note)
     args: dict[str, Any] = {"data": files.described(), "init": None}

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from long_context_tasks.orca.checkpoint import (
+    Dtype,
     load_checkpoint,
     load_lm,
     load_tokenizer,
@@ -107,7 +108,7 @@ def _trainable(checkpoint: Path | None, settings: TrainSettings, device: str) ->
     """
     lora = settings.method == "lora"
     # Trained weights stay in float32, because bfloat16 loses small steps.
-    dtype = "bfloat16" if _precision(device) == "bf16" and lora else "float32"
+    dtype: Dtype = "bfloat16" if _precision(device) == "bf16" and lora else "float32"
     if checkpoint is not None:
         found = load_checkpoint(checkpoint, device="cpu", dtype=dtype, trainable=lora)
         model, tokenizer = found.model, found.tokenizer
