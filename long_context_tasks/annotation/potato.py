@@ -137,11 +137,11 @@ def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[
         # Annotators read a document once for all its questions.
         documents.setdefault(question.document or question.id, []).append(question)
     grouped = [question.key for group in documents.values() for question in group]
-    place = {key: number for number, key in enumerate(grouped)}
+    rank = {key: number for number, key in enumerate(grouped)}
     items = []
     # The order of hashes does not depend on the model, so annotators cannot learn from it which model answered.
     for candidate in sorted(
-        study.candidates(current=True), key=lambda each: (place[each.question], item_id(each.id))
+        study.candidates(current=True), key=lambda each: (rank[each.question], item_id(each.id))
     ):
         asked = study.question_of(candidate.id)
         source = None if asked.document is None else study.documents[asked.document]

@@ -225,8 +225,8 @@ class AnnotationStudy:
     def annotations(self) -> list[Annotation]:
         """Return all annotations, ordered by candidate, then by annotator."""
         # Files of one study are then equal, whoever annotated first.
-        place = {key: number for number, key in enumerate(self.answers)}
-        return sorted(self.given.values(), key=lambda each: (place[each.candidate], each.annotator))
+        rank = {key: number for number, key in enumerate(self.answers)}
+        return sorted(self.given.values(), key=lambda each: (rank[each.candidate], each.annotator))
 
     def question_of(self, candidate: str) -> StudyQuestion:
         answer = self.answers[candidate]

@@ -184,15 +184,15 @@ def choose_device(device: str) -> str:
     return device
 
 
-def load_tokenizer(place: Path | str) -> Any:
+def load_tokenizer(source: Path | str) -> Any:
     """Load a tokenizer that pads on the right, with the end-of-sequence token if it has no padding token."""
     from transformers import AutoTokenizer
 
-    if isinstance(place, Path) and not place.is_dir():
+    if isinstance(source, Path) and not source.is_dir():
         raise InputError(
-            f"{place}: the checkpoint lacks its tokenizer; fetch it again, or name the tokenizer's folder"
+            f"{source}: the checkpoint lacks its tokenizer; fetch it again, or name the tokenizer's folder"
         )
-    tokenizer: Any = AutoTokenizer.from_pretrained(place)  # type: ignore[no-untyped-call,unused-ignore]
+    tokenizer: Any = AutoTokenizer.from_pretrained(source)  # type: ignore[no-untyped-call,unused-ignore]
     # Positions of the tokens must not depend on the other items of a batch.
     tokenizer.padding_side = "right"
     # Llama and others have none, and padding is masked.
@@ -201,18 +201,18 @@ def load_tokenizer(place: Path | str) -> Any:
     return tokenizer
 
 
-def load_lm(place: Path | str, dtype: Any) -> Any:
+def load_lm(source: Path | str, dtype: Any) -> Any:
     """Load a causal language model and check that its files hold every weight that is run."""
     from transformers import AutoModelForCausalLM
 
-    loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
+    loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
     lm, info = loaded
     # transformers replaces missing weights by random numbers. The vocabulary projection is never run, so it may be missing, unless it shares its weights with the input embedding.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
     names = {name for name, each in lm.named_parameters() if id(each) not in unrun}
-    _complete(sorted(names & set(info["missing_keys"])), len(names), f"{place}: the language model")
+    _complete(sorted(names & set(info["missing_keys"])), len(names), f"{source}: the language model")
     return lm
 
 

@@ -151,7 +151,7 @@ def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
             "shorten the contexts in the data, or use a fast tokenizer"
         )
     full = None
-    for place in _SHORTENED:
+    for index in _SHORTENED:
         while True:
             text = "".join(pieces)
             row = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
@@ -159,14 +159,14 @@ def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
             full = len(ids) if full is None else full
             if len(ids) <= window:
                 return Encoded(ids, dropped=full - len(ids))
-            piece = pieces[place]
+            piece = pieces[index]
             if not piece:
                 break
-            start = sum(map(len, pieces[:place]))
+            start = sum(map(len, pieces[:index]))
             # Tokens that overlap the piece; the last ones are cut.
             begins = [a for a, b in row["offset_mapping"] if a < start + len(piece) and b > start]
             kept = len(begins) - (len(ids) - window)
             # A token that begins before the piece also holds its first characters.
             cut = max(begins[kept] - start, 0) if kept > 0 else 0
-            pieces[place] = piece[:cut]
+            pieces[index] = piece[:cut]
     return Encoded((), fits=False)

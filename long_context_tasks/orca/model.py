@@ -91,8 +91,8 @@ def _multinomial_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
     p = np.exp(params - params.max(axis=-1, keepdims=True))
     below = np.cumsum(p / p.sum(axis=-1, keepdims=True), axis=-1)
     # The lowest rating with at least this much probability at or below it; rounding must not push it past the last.
-    places = [np.minimum((below < level - 1e-9).sum(axis=-1), N_RATINGS - 1) for level in levels]
-    values: Floats = np.stack(places) / (N_RATINGS - 1)
+    indices = [np.minimum((below < level - 1e-9).sum(axis=-1), N_RATINGS - 1) for level in levels]
+    values: Floats = np.stack(indices) / (N_RATINGS - 1)
     return values
 
 

@@ -102,12 +102,12 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(rows, start=1)]
     if settings.split == "none":
         write_whole(output, lines, remedy="choose another --out")
-        said = [f"{output}: {len(lines)} answers"]
+        messages = [f"{output}: {len(lines)} answers"]
         try:
             check_trainable(items, "note")
         except InputError as error:  # the answers may be meant for scoring
-            said.append(f"{error}; `lct orca train` refuses these as they are")
-        return said
+            messages.append(f"{error}; `lct orca train` refuses these as they are")
+        return messages
     if settings.split == "questions":
         splits = [unseen_questions(items, seed) for seed in range(settings.n_splits)]
     else:
@@ -115,18 +115,18 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
     # All splits are checked before the first is written.
     for number, split in enumerate(splits):
         check_trainable(
-            [items[place] for place in split.train],
+            [items[index] for index in split.train],
             f"split_{number} ({split.name}), its training part; nothing is written",
         )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output}: exists; name a new folder")
-    said = [f"{output}: {len(splits)} splits by {settings.split}"]
+    messages = [f"{output}: {len(splits)} splits by {settings.split}"]
     with whole_folder(output, remedy="choose another --out") as whole:
         for number, split in enumerate(splits):
             folder = whole / f"split_{number}"
             folder.mkdir()
             for part in PARTS:
-                write_whole(folder / f"{part}.jsonl", (lines[place] for place in getattr(split, part)))
+                write_whole(folder / f"{part}.jsonl", (lines[index] for index in getattr(split, part)))
             counts = ", ".join(f"{part} {len(getattr(split, part))}" for part in PARTS)
-            said.append(f"  {folder.name} ({split.name}): {counts}")
-    return said
+            messages.append(f"  {folder.name} ({split.name}): {counts}")
+    return messages

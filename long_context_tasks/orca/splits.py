@@ -170,25 +170,25 @@ def read_splits(folder: Path) -> list[SplitItems]:
     """Read all splits of a folder, by number. A file of rated answers is one split whose answers are all in the test part."""
     if folder.is_file():
         return [SplitItems("all answers", (), (), _read_part(folder))]
-    places = [path for path in folder.glob("split_*") if path.is_dir()]
-    if not places:
+    folders = [path for path in folder.glob("split_*") if path.is_dir()]
+    if not folders:
         raise InputError(
             f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote, or a file of rated answers"
         )
     # split_10 comes after split_9.
-    places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
+    folders.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
     known: dict[str, tuple[object, ...]] = {}
     splits = []
-    for place in places:
+    for part_folder in folders:
         parts: list[tuple[OrcaItem, ...]] = []
         part_of: dict[str, str] = {}
         for part in PARTS:
-            path = place / f"{part}.jsonl"
+            path = part_folder / f"{part}.jsonl"
             parts.append(_read_part(path))
             for item in parts[-1]:
                 if part_of.setdefault(item.id, part) != part:
                     raise InputError(
-                        f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
+                        f"{path}: {item.id} is in {part_of[item.id]} and {part} of {part_folder.name}; make the splits again"
                     )
                 # Raters have one estimate per id, so an id must mean the same answer in all splits.
                 content = item.question, item.reference, item.candidate, item.ratings
@@ -196,7 +196,7 @@ def read_splits(folder: Path) -> list[SplitItems]:
                     raise InputError(
                         f"{path}: {item.id} is another answer or has other ratings in an earlier split; make the splits again"
                     )
-        splits.append(SplitItems(place.name, *parts))
+        splits.append(SplitItems(part_folder.name, *parts))
     return splits
 
 
