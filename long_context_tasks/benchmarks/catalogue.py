@@ -24,11 +24,13 @@ from long_context_tasks.schema import (
     LoadedTask,
     Options,
     Score,
+    format_length,
     options,
     parse_length,
 )
 from long_context_tasks.schema.card import Card, Scoring, Source, TaskCard, Variant
 from long_context_tasks.schema.case_folder import check_texts
+from long_context_tasks.schema.options import data_dir
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import Builder
@@ -311,9 +313,24 @@ def has_data(spec: TaskSpec, options: Options) -> bool | None:
         return False
     owner = benchmark(spec.benchmark)
     try:
-        return owner.has_data(spec.name, owner.options.of(options))
+        known = owner.has_data(spec.name, owner.options.of(options))
     except InputError:
         return False
+    return _has_files(spec, options) if known is None else known
+
+
+def _has_files(spec: TaskSpec, options: Options) -> bool | None:
+    """Return whether the files of a task that its card lists are there: those of its length, or of all its benchmark's tasks."""
+    data = card(spec.benchmark).data
+    listed = {*data.get("sha256", {}), *data.get("other_urls", {}), *spec.card.files.values()}
+    length = spec.length if spec.tokens else format_length(options.length or 1)
+    names = [spec.card.files[length]] if length in spec.card.files else sorted(listed)
+    folder = data_dir(options, spec.benchmark)
+    return (
+        all((folder / name).is_file() or (folder / f"{name}.gz").is_file() for name in names)
+        if names
+        else None
+    )
 
 
 @lru_cache

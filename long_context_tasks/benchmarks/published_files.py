@@ -3,7 +3,7 @@
 import gzip
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -11,7 +11,8 @@ from typing import IO, Any, TypeVar
 from pydantic import ConfigDict
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema import InputError, Options, format_length
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import lines, loads, shallow
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
@@ -39,6 +40,18 @@ def find_file(name: str, options: Options, benchmark: str, task: str = "") -> Pa
         if path.is_file():
             return path
     raise missing_data(f"{folder / name}[.gz]", f"{benchmark}/{name}", benchmark, task)
+
+
+def published_length(spec: catalogue.TaskSpec, options: Options, known: Iterable[str]) -> str:
+    """Return the name of the published length that a run asks for; an InputError names other ways for other lengths."""
+    length = format_length(options.length) if options.length else "none"
+    if length in known and options.length_policy == "same_information":
+        return length
+    ways = (*without_data(spec.benchmark, spec.name), "build cases and give lct_cases")
+    raise InputError(
+        f"{spec.name}: its published lengths are {', '.join(known)} (same_information), not {length} "
+        f"({options.length_policy}); give one with lct_length, or {', or '.join(ways)}"
+    )
 
 
 def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str = "") -> InputError:
@@ -90,7 +103,13 @@ def checked_rows(path: Path, kind: type[_Row], benchmark: str) -> Iterator[tuple
 
 
 def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a JSON list or of JSON Lines, plain, gzipped or zipped, each with its place; only one row is in memory."""
+    """Yield the rows of a JSON list, of JSON Lines (both plain, gzipped or zipped) or of a Parquet table, each with its place.
+
+    Only a few rows are in memory.
+    """
+    if path.suffix == ".parquet":
+        yield from _parquet_rows(path, benchmark)
+        return
     # Only published data need it, seeded tasks do not.
     import ijson
 
@@ -112,6 +131,28 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
         reason = " ".join(str(error).split())
         raise InputError(
             f"{path}, after row {number}: damaged or cut short ({reason}); {remedy(benchmark)}"
+        ) from error
+    if not number:
+        raise InputError(f"{path}: holds no rows; {remedy(benchmark)}")
+
+
+def _parquet_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
+    require("report", str(path), "pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as table:
+            # Rows of prompts of a million tokens take megabytes.
+            for batch in table.iter_batches(batch_size=8):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", row
+    except (pyarrow.ArrowException, OSError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(
+            f"{path}, after row {number}: damaged or cut short ({said}); {remedy(benchmark)}"
         ) from error
     if not number:
         raise InputError(f"{path}: holds no rows; {remedy(benchmark)}")

@@ -1,0 +1,90 @@
+"""Write conversations of any length from a seed: requests for short texts, one of them made several times."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from long_context_tasks.benchmarks.building import MadeCases
+from long_context_tasks.benchmarks.seeded import SeededBuilder
+from long_context_tasks.schema import InputError, Turn
+from long_context_tasks.schema.files import packaged_text
+from long_context_tasks.synthetic.wording import Dice
+from long_context_tasks.tokens.build_settings import BuildSettings
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
+_NEAR = 0.3  # share of the other requests with the kind or the topic of the repeated one
+
+
+@dataclass(frozen=True)
+class ConversationSettings(BuildSettings):
+    SHORTEST = 2_000
+    INSTRUCTION = "some 100"
+
+
+class ConversationBuilder(SeededBuilder):
+    settings = ConversationSettings
+    lengths = ("4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m")
+    n_cases = 100  # as in each bin of the published files
+
+    def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
+        """Write a conversation that fills the length up to one exchange, in which one request is made 2, 4 or 8 times."""
+        dice = self.dice(settings, length, number)
+        count = settings.measure.fresh().count
+        needles = int(self.task.removesuffix("needle"))
+        wanted, kind, topic = dice.below(needles), dice.pick(_words()["kinds"]), dice.pick(_words()["topics"])
+        prefix = "".join(dice.pick(_LETTERS) for _ in range(10))
+        form = packaged_text(__package__, "prompts", "question.txt").strip()
+        question = form.format(prefix=prefix, ordinal=_ORDINALS[wanted], request=f"{kind} about {topic}")
+        exchanges = [_exchange(dice, kind, topic) for _ in range(needles)]
+        answer = exchanges[wanted][1]
+        left = length - count(question) - sum(count(text) for exchange in exchanges for text in exchange)
+        others: list[tuple[str, str]] = []
+        while (left := left - sum(map(count, other := _other(dice, kind, topic)))) >= 0:
+            others.append(other)
+        if len(others) < needles:
+            raise InputError(f"{needles} requests and as many others need more than {length} tokens")
+        for place in sorted(dice.sample(range(len(others) + needles), needles)):
+            others.insert(place, exchanges.pop(0))
+        texts = [text for exchange in others for text in exchange] + [question]
+        messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
+        labels = {"place": f"{4 * texts.index(answer) // len(texts) * 25} %"}
+        turn = Turn({"answer": prefix + answer, "prefix": prefix}, question, labels)
+        document = {"conversation": json.dumps(messages, ensure_ascii=False)}
+        return self.with_text(settings, length, number, turn, document, "".join(texts))
+
+
+BUILDERS: Mapping[str, SeededBuilder] = {
+    task: ConversationBuilder(f"openai_mrcr_{task}_synthetic", task)
+    for task in ("2needle", "4needle", "8needle")
+}
+
+
+@cache
+def _words() -> dict[str, list[str]]:
+    """Return lists of words and of sentence forms, by name."""
+    lists = packaged_text(__package__, "prompts", "words.txt").strip().split("\n\n")
+    return {name: lines for name, *lines in (each.split("\n") for each in lists)}
+
+
+def _other(dice: Dice, kind: str, topic: str) -> tuple[str, str]:
+    """Return an exchange with another kind or topic than the repeated one; some share the other of the two."""
+    near = dice.chance(_NEAR)
+    same_kind = near and dice.chance(0.5)
+    while True:
+        other_kind = kind if same_kind else dice.pick(_words()["kinds"])
+        other_topic = topic if near and not same_kind else dice.pick(_words()["topics"])
+        if (other_kind, other_topic) != (kind, topic):
+            return _exchange(dice, other_kind, other_topic)
+
+
+def _exchange(dice: Dice, kind: str, topic: str) -> tuple[str, str]:
+    """Return a request, and a text of a few sentences that begins as its kind does."""
+    words = {**_words(), "topic": [topic]}
+    opening = dict(line.split(": ", 1) for line in words["openings"])[kind]
+    sentences = [opening, *dice.sample(words["sentences"], dice.whole(5, 9))]
+    lines = [re.sub(r"\{(\w+)\}", lambda match: dice.pick(words[match[1]]), each) for each in sentences]
+    text = ("\n" if kind in ("poem", "song") else " ").join(line[:1].upper() + line[1:] for line in lines)
+    return f"write a {kind} about {topic}", text
