@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,11 @@ def messages_hash(messages: list[dict[str, str]]) -> str:
 def answer_by_hash(messages: list[dict[str, str]]) -> str:
     """A response of one of many shapes (right, wrong, ugly, empty), chosen by the hash of the messages."""
     digest = int(messages_hash(messages), 16)
+    asked = messages[-1]["content"]
+    if found := re.search(r"Operation:\n.*?node (\w+).*\n\n", asked):
+        return _nodes(asked, found[1], digest)
+    if found := re.match(r"Prepend (\w+) to the", asked):
+        return _repeated(messages, found[1], digest)
     shapes = [
         "A{a}",
         "Answer: A{a}",
@@ -42,6 +48,28 @@ def answer_by_hash(messages: list[dict[str, str]]) -> str:
         "{a}",
     ]
     return shapes[digest % len(shapes)].format(a=digest // 100 % 4 + 1)
+
+
+def _nodes(asked: str, node: str, digest: int) -> str:
+    """Some of the neighbours of a node in a list of edges, in one of a few forms."""
+    edges = [line.split(" -> ") for line in asked.splitlines() if node in line and " -> " in line]
+    neighbours = [each for edge in edges for each in edge if each != node]
+    nodes = ", ".join(neighbours[digest // 10 % 2 :][: digest // 100 % 5])
+    forms = (
+        "Final Answer: [{}]",
+        "Final Answer: [{}]\nThese are the nodes.",
+        "<think>One moment.</think>Final Answer: [{}]",
+        "{}",
+    )
+    return forms[digest % 4].format(nodes)
+
+
+def _repeated(messages: list[dict[str, str]], prefix: str, digest: int) -> str:
+    """One of the earlier answers, whole or in part, with or without the word that is asked for."""
+    answers = [message["content"] for message in messages if message["role"] == "assistant"]
+    text = answers[digest // 10 % len(answers)]
+    forms = (prefix + text, f"\n{prefix}{text}", prefix + text[: digest // 100 % len(text)], text)
+    return forms[digest % 4]
 
 
 def judge_by_hash(messages: list[dict[str, str]]) -> str:

@@ -5,13 +5,30 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from long_context_tasks.schema import CaseSet, InputError, Options, file_sha256, format_length, parse_length
+from long_context_tasks.benchmarks.catalogue import TaskSpec, benchmark, card, parse_task
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    Documents,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    file_sha256,
+    format_length,
+    parse_length,
+)
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
-from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
+from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings, settings_of
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.seeded import SeededBuilder
 
 Settings = TypeVar("Settings", bound=BuildSettings)
 RunOptions = TypeVar("RunOptions", bound=Options)
@@ -123,3 +140,71 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
         cases = ", ".join(match[0] for match in matches) or f"no cases of {family}"
         raise InputError(f"{folder}: holds {cases}; choose one with lct_length")
     return BuiltFile(folder, matches[0][0], parse_length(matches[0][1]))
+
+
+def load_published_or_seeded(
+    name: str,
+    options: Options,
+    published: Callable[[TaskSpec, Options], CaseSet],
+    render: Callable[[Case, Documents], list[Message]],
+    score: Callable[[Case, str | None, str | None], CaseScores],
+    metrics: tuple[str, ...],
+) -> LoadedTask:
+    """Load a task whose cases are published, written from a seed, or built (``lct_cases``), and count its prompts.
+
+    Args:
+        name: name of the task.
+        options: options of the run.
+        published: returns the published cases of a task.
+        render: returns the messages of a case.
+        score: scores a response.
+        metrics: names of the metrics, headline first; all get intervals.
+    """
+    spec = parse_task(name)
+    options = replace(options, length=spec.tokens or options.length)
+    version, n_all = card(spec.benchmark).version, None
+    if options.cases is not None:
+        builder = _builder(spec)
+        built = built_file(options.cases, builder.name, builder.file_of("*"), options.length)
+        options, found = built.resolve(options), built.read()
+    elif spec.source == "seed":
+        from long_context_tasks.benchmarks.building import Work
+
+        builder = _builder(spec)
+        options, n_all = with_length(options), builder.n_cases
+        settings = run_settings(builder.settings, options, n_all)
+        [file] = builder.files(settings).values()
+        found = cached_cases(
+            file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())
+        )
+    else:
+        found = published(spec, options)
+    cases = list(found.cases[: options.n or options.subset])
+    for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
+        cases = count_cases(cases, tokenizer, partial(_countable, render, found.documents), name)
+    return LoadedTask(
+        name=name,
+        version=version,
+        options=options,
+        cases=found.selected(cases),
+        metrics=metrics,
+        intervals=metrics,
+        answer_budget=options.answer_budget or spec.card.answer_budget,
+        render=render,
+        score=score,
+        n_all=n_all or len(found.cases),
+    )
+
+
+def _countable(
+    render: Callable[[Case, Documents], list[Message]], documents: Documents, case: Case
+) -> tuple[str, Callable[[], str]]:
+    text = "\n\n".join(message.content for message in render(case, documents))
+    return text, lambda: text
+
+
+def _builder(spec: TaskSpec) -> "SeededBuilder":
+    from long_context_tasks.benchmarks.seeded import SeededBuilder
+
+    found = [each for each in benchmark(spec.benchmark).builders() if each.task == spec.task]
+    return next(each for each in found if isinstance(each, SeededBuilder))

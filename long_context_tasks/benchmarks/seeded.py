@@ -1,28 +1,16 @@
-"""A builder that makes one case after the other from a seed, and the loader of tasks that have published and seeded cases."""
+"""Base class of builders that make one case after the other from a seed."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from random import Random
 
 from long_context_tasks.benchmarks.building import Builder, MadeCases, TaskReport, Work, write_task
-from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.run_cases import built_file, cached_cases, run_settings, with_length
-from long_context_tasks.schema import (
-    Case,
-    CaseScores,
-    CaseSet,
-    Documents,
-    LoadedTask,
-    Message,
-    Options,
-    Turn,
-    format_length,
-)
+from long_context_tasks.schema import Case, Turn, format_length
 from long_context_tasks.synthetic.wording import Dice, stream
-from long_context_tasks.tokens import CL100K, count_cases, get_tokenizer
+from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 
@@ -85,63 +73,3 @@ class SeededBuilder(Builder):
                 cases = work.cases(writer, partial(self.make, settings, length), numbers, file)
                 reports.append(write_task(writer, file, cases, settings, lambda case: self.random_guess, {}))
         return reports
-
-
-def load_published_or_seeded(
-    name: str,
-    options: Options,
-    builders: Mapping[str, SeededBuilder],
-    published: Callable[[TaskSpec, Options], CaseSet],
-    render: Callable[[Case, Documents], list[Message]],
-    score: Callable[[Case, str | None, str | None], CaseScores],
-    metrics: tuple[str, ...],
-) -> LoadedTask:
-    """Load a task whose cases are published, written from a seed, or built (``lct_cases``), and count its prompts.
-
-    Args:
-        name: name of the task.
-        options: options of the run.
-        builders: the builder of each task of the card.
-        published: returns the published cases of a task.
-        render: returns the messages of a case.
-        score: scores a response.
-        metrics: names of the metrics, headline first; all get intervals.
-    """
-    spec = parse_task(name)
-    options = replace(options, length=spec.tokens or options.length)
-    version, builder = card(spec.benchmark).version, builders[spec.task]
-    n_all = None
-    if options.cases is not None:
-        built = built_file(options.cases, builder.name, builder.file_of("*"), options.length)
-        options, found = built.resolve(options), built.read()
-    elif spec.source == "seed":
-        options, n_all = with_length(options), builder.n_cases
-        settings = run_settings(builder.settings, options, n_all)
-        [file] = builder.files(settings).values()
-        found = cached_cases(
-            file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())
-        )
-    else:
-        found = published(spec, options)
-    cases = list(found.cases[: options.n or options.subset])
-    for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
-        cases = count_cases(cases, tokenizer, partial(_countable, render, found.documents), name)
-    return LoadedTask(
-        name=name,
-        version=version,
-        options=options,
-        cases=found.selected(cases),
-        metrics=metrics,
-        intervals=metrics,
-        answer_budget=options.answer_budget or spec.card.answer_budget,
-        render=render,
-        score=score,
-        n_all=n_all or len(found.cases),
-    )
-
-
-def _countable(
-    render: Callable[[Case, Documents], list[Message]], documents: Documents, case: Case
-) -> tuple[str, Callable[[], str]]:
-    text = "".join(message.content for message in render(case, documents))
-    return text, lambda: text

@@ -7,14 +7,13 @@ from pydantic import AliasChoices, Field
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.graph_walks.scoring import METRICS, score_case
-from long_context_tasks.benchmarks.graph_walks.seeded import BUILDERS
 from long_context_tasks.benchmarks.published_files import (
     PublishedRow,
     checked_rows,
     find_file,
     published_length,
 )
-from long_context_tasks.benchmarks.seeded import load_published_or_seeded
+from long_context_tasks.benchmarks.run_cases import load_published_or_seeded
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -39,7 +38,7 @@ class _Row(PublishedRow):
 
 
 def load_task(name: str, options: Options) -> LoadedTask:
-    return load_published_or_seeded(name, options, BUILDERS, _published, render, score_case, METRICS)
+    return load_published_or_seeded(name, options, _published, render, score_case, METRICS)
 
 
 def render(case: Case, documents: Documents) -> list[Message]:

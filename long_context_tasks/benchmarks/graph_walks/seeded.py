@@ -28,7 +28,7 @@ class GraphSettings(BuildSettings):
 
 class GraphBuilder(SeededBuilder):
     settings = GraphSettings
-    lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m")
+    lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
     def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
         """Draw a graph whose prompt has 98 to 100 per cent of the tokens, and a question about one of its nodes."""

@@ -8,14 +8,13 @@ from pydantic import Json
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.openai_mrcr.scoring import METRICS, score_case
-from long_context_tasks.benchmarks.openai_mrcr.seeded import BUILDERS
 from long_context_tasks.benchmarks.published_files import (
     PublishedRow,
     checked_rows,
     find_file,
     published_length,
 )
-from long_context_tasks.benchmarks.seeded import load_published_or_seeded
+from long_context_tasks.benchmarks.run_cases import load_published_or_seeded
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -44,7 +43,7 @@ class _Row(PublishedRow):
 
 
 def load_task(name: str, options: Options) -> LoadedTask:
-    return load_published_or_seeded(name, options, BUILDERS, _published, render, score_case, METRICS)
+    return load_published_or_seeded(name, options, _published, render, score_case, METRICS)
 
 
 def render(case: Case, documents: Documents) -> list[Message]:

@@ -26,23 +26,27 @@ class ConversationSettings(BuildSettings):
 
 class ConversationBuilder(SeededBuilder):
     settings = ConversationSettings
-    lengths = ("4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m")
+    lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     n_cases = 100  # as in each bin of the published files
 
     def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
-        """Write a conversation that fills the length up to one exchange, in which one request is made 2, 4 or 8 times."""
+        """Write a conversation with room for less than one more exchange, in which one request is made 2, 4 or 8 times."""
         dice = self.dice(settings, length, number)
         count = settings.measure.fresh().count
-        needles = int(self.task.removesuffix("needle"))
+        needles = int(self.task[0])
         wanted, kind, topic = dice.below(needles), dice.pick(_words()["kinds"]), dice.pick(_words()["topics"])
         prefix = "".join(dice.pick(_LETTERS) for _ in range(10))
-        form = packaged_text(__package__, "prompts", "question.txt").strip()
-        question = form.format(prefix=prefix, ordinal=_ORDINALS[wanted], request=f"{kind} about {topic}")
+        question = packaged_text(__package__, "prompts", "question.txt").strip()
+        question = question.format(prefix=prefix, ordinal=_ORDINALS[wanted], request=f"{kind} about {topic}")
         exchanges = [_exchange(dice, kind, topic) for _ in range(needles)]
         answer = exchanges[wanted][1]
-        left = length - count(question) - sum(count(text) for exchange in exchanges for text in exchange)
+
+        def tokens(exchange: tuple[str, str]) -> int:
+            return sum(count(f"{text}\n\n") for text in exchange)
+
+        left = length - count(question) - sum(map(tokens, exchanges))
         others: list[tuple[str, str]] = []
-        while (left := left - sum(map(count, other := _other(dice, kind, topic)))) >= 0:
+        while (left := left - tokens(other := _other(dice, kind, topic))) >= 0:
             others.append(other)
         if len(others) < needles:
             raise InputError(f"{needles} requests and as many others need more than {length} tokens")
@@ -52,8 +56,8 @@ class ConversationBuilder(SeededBuilder):
         messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
         labels = {"place": f"{4 * texts.index(answer) // len(texts) * 25} %"}
         turn = Turn({"answer": prefix + answer, "prefix": prefix}, question, labels)
-        document = {"conversation": json.dumps(messages, ensure_ascii=False)}
-        return self.with_text(settings, length, number, turn, document, "".join(texts))
+        document = json.dumps(messages, ensure_ascii=False)
+        return self.with_text(settings, length, number, turn, {"conversation": document}, "\n\n".join(texts))
 
 
 BUILDERS: Mapping[str, SeededBuilder] = {

@@ -1,0 +1,27 @@
+"""OpenAI MRCR with one command: `opencompass configs/eval_openai_mrcr.py`.
+
+By default: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
+Data: LCT_DATA_DIR, or `lct data fetch openai_mrcr`. Responses are judged if a judge is named: LCT_JUDGE=judge.yaml.
+
+    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=openai_mrcr_2needle_8k; or
+                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch openai_mrcr`)
+    LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
+
+See eval_all.py for the other variables. The command ends with status 1 when a result is missing.
+"""
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
+
+from mmengine.config import read_base
+
+with read_base():
+    from .models.lct_model import models
+    from .summarizers.example import summarizer
+
+# Not an import statement: a config file cannot call what that brings.
+_configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+datasets = _configs.benchmark_datasets('openai_mrcr')
+infer, eval = _configs.stages()
+work_dir = 'outputs/openai_mrcr'
+
+del _configs
