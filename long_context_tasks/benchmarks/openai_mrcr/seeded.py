@@ -21,7 +21,6 @@ _NEAR = 0.3  # share of the other requests with the kind or the topic of the rep
 @dataclass(frozen=True)
 class ConversationSettings(BuildSettings):
     SHORTEST = 2_000
-    INSTRUCTION = "some 100"
 
 
 class ConversationBuilder(SeededBuilder):
