@@ -20,7 +20,7 @@ _NEAR = 0.3  # share of the other requests with the kind or the topic of the rep
 
 @dataclass(frozen=True)
 class ConversationSettings(BuildSettings):
-    SHORTEST = 2_000
+    SHORTEST = 1_000
 
 
 class ConversationBuilder(SeededBuilder):
