@@ -47,8 +47,8 @@ class ConversationBuilder(SeededBuilder):
         others: list[tuple[str, str]] = []
         while (left := left - tokens(other := _other(dice, kind, topic))) >= 0:
             others.append(other)
-        if len(others) < needles:
-            raise InputError(f"{needles} requests and as many others need more than {length} tokens")
+        if not others:
+            raise InputError(f"{needles} equal requests and another one need more than {length} tokens")
         for place in sorted(dice.sample(range(len(others) + needles), needles)):
             others.insert(place, exchanges.pop(0))
         texts = [text for exchange in others for text in exchange] + [question]
@@ -87,7 +87,7 @@ def _exchange(dice: Dice, kind: str, topic: str) -> tuple[str, str]:
     """Return a request, and a text of a few sentences that begins as its kind does."""
     words = {**_words(), "topic": [topic]}
     opening = dict(line.split(": ", 1) for line in words["openings"])[kind]
-    sentences = [opening, *dice.sample(words["sentences"], dice.whole(5, 9))]
+    sentences = [opening, *dice.sample(words["sentences"], dice.whole(3, 7))]
     lines = [re.sub(r"\{(\w+)\}", lambda match: dice.pick(words[match[1]]), each) for each in sentences]
     text = ("\n" if kind in ("poem", "song") else " ").join(line[:1].upper() + line[1:] for line in lines)
     return f"write a {kind} about {topic}", text
