@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from long_context_tasks.benchmarks.building import Builder, MadeCases, TaskReport, Work, write_task
+from long_context_tasks.benchmarks.building import Builder, MadeCases, Settings, TaskReport, Work, write_task
 from long_context_tasks.schema import Case, Turn, format_length
 from long_context_tasks.synthetic.wording import Dice, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 
-class SeededBuilder(Builder):
+class SeededBuilder(Builder[Settings]):
     """Base class of a builder whose cases depend only on the settings, the length and the case's number."""
 
     sharded = True
@@ -22,8 +22,8 @@ class SeededBuilder(Builder):
     random_guess = 0.0  # score of guessing, 0 to 1
 
     @abstractmethod
-    def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
-        """Make the case of a number, counted from 0; the settings are of the builder's class."""
+    def make(self, settings: Settings, length: int, number: int) -> MadeCases:
+        """Make the case of a number, counted from 0."""
 
     def file_of(self, length: str) -> str:
         """Return the name of the file of a length: ``riddles_find_2k_synthetic`` for the builder ``riddles_find_synthetic``."""
@@ -61,9 +61,7 @@ class SeededBuilder(Builder):
         file = self.files(settings)[length]
         return MadeCases((Case(key, file, {name: key}, (turn,), key, tokens, key),), ((key, text),))
 
-    def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
-    ) -> list[TaskReport]:
+    def write(self, source: Path | None, settings: Settings, folder: Path, work: Work) -> list[TaskReport]:
         # The manifest records the number that was written, not that the default was meant.
         settings = replace(settings, n=settings.n or self.n_cases)
         numbers = range(settings.n or 0)

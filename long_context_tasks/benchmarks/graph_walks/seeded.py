@@ -26,13 +26,12 @@ class GraphSettings(BuildSettings):
     ] = 3
 
 
-class GraphBuilder(SeededBuilder):
+class GraphBuilder(SeededBuilder[GraphSettings]):
     settings = GraphSettings
     lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
-    def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
+    def make(self, settings: GraphSettings, length: int, number: int) -> MadeCases:
         """Draw a graph whose prompt has 98 to 100 per cent of the tokens, and a question about one of its nodes."""
-        assert isinstance(settings, GraphSettings)
         dice = self.dice(settings, length, number)
         nodes, tokens = 0, 450  # only the instruction
         for _ in range(_TRIES):

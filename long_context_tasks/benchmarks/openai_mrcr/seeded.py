@@ -23,12 +23,12 @@ class ConversationSettings(BuildSettings):
     SHORTEST = 1_000
 
 
-class ConversationBuilder(SeededBuilder):
+class ConversationBuilder(SeededBuilder[ConversationSettings]):
     settings = ConversationSettings
     lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     n_cases = 100  # as in each bin of the published files
 
-    def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
+    def make(self, settings: ConversationSettings, length: int, number: int) -> MadeCases:
         """Write a conversation with room for less than one more exchange, in which one request is made 2, 4 or 8 times."""
         dice = self.dice(settings, length, number)
         count = settings.measure.fresh().count
