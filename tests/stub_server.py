@@ -68,7 +68,7 @@ def _repeated(messages: list[dict[str, str]], prefix: str, digest: int) -> str:
     """One of the earlier answers, whole or in part, with or without the word that is asked for."""
     answers = [message["content"] for message in messages if message["role"] == "assistant"]
     text = answers[digest // 10 % len(answers)]
-    forms = (prefix + text, f"\n{prefix}{text}", prefix + text[: digest // 100 % len(text)], text)
+    forms = (prefix + text, f"\n{prefix}{text}", prefix + text[: digest // 100 % (len(text) or 1)], text)
     return forms[digest % 4]
 
 

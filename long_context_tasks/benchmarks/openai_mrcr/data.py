@@ -2,6 +2,8 @@
 
 import json
 from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from pydantic import Json
@@ -47,8 +49,9 @@ def load_task(name: str, options: Options) -> LoadedTask:
 
 
 def render(case: Case, documents: Documents) -> list[Message]:
-    """Return the whole conversation, whose last message asks for one of its answers."""
-    return [Message(**message) for message in loads(documents[case.inputs["conversation"]])]
+    """Return the whole conversation; messages of one role in a row are one, as most chat templates demand."""
+    messages = groupby(loads(documents[case.inputs["conversation"]]), key=itemgetter("role"))
+    return [Message(role, "\n".join(map(itemgetter("content"), group))) for role, group in messages]
 
 
 def _published(spec: TaskSpec, options: Options) -> CaseSet:
@@ -74,18 +77,14 @@ def convert(spec: TaskSpec, paths: list[Path], folder: Path) -> None:
                 tokens = sum(len(encode(text)) for text in (*(m.content for m in row.prompt), row.answer))
                 fitting = (name for name, most in spec.card.bounds.items() if _SHORTEST <= tokens <= most)
                 if (name := next(fitting, None)) is None:
-                    raise InputError(
-                        f"{place}: {tokens:,} tokens are outside all bins of the data set's card"
-                    )
+                    raise InputError(f"{place}: {tokens:,} tokens are outside the bins of the card")
                 conversation = json.dumps(list(map(vars, row.prompt)), ensure_ascii=False)
                 key = text_key(conversation)
                 writer.add_documents([(key, conversation)])
                 gold = {"answer": row.answer, "prefix": row.random_string_to_prepend}
                 labels = {"place": f"{4 * row.desired_msg_index // len(row.prompt) * 25} %"}
                 turn = Turn(gold, row.prompt[-1].content, labels)
-                case = Case(
-                    f"{path.stem}_{number}", f"{spec.family}_{name}", {"conversation": key}, (turn,), key
-                )
-                bins[name].append(case)
+                case_id, task = f"{path.stem}_{number}", f"{spec.family}_{name}"
+                bins[name].append(Case(case_id, task, {"conversation": key}, (turn,), key))
         for name in spec.card.bounds:
             writer.add_cases(f"{spec.family}_{name}", bins[name])

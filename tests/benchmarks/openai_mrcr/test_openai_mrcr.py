@@ -81,7 +81,9 @@ def test_published_conversations_are_binned_and_sent_as_they_are(tmp_path: Path)
     task = load_task("openai_mrcr_4needle_8k", Options(data_dir=tmp_path))
     [first, second] = task.cases.cases
     messages = task.messages(first)
-    assert messages[1:3] != messages[3:5] and messages[1] == messages[3]
+    assert [message.role for message in messages] == [*["user", "assistant"] * 4, "user"]
+    assert messages[0].content.endswith(" word\nwrite a poem about tapirs")
+    assert messages[2].content == messages[4].content == "write a poem about tapirs"
     assert score_case(first, "aB3Tapir 0, poem 1", None)["official_ratio"].value == 1
     assert first.cluster != second.cluster
     assert len(load_task("openai_mrcr_4needle_1m", Options(data_dir=tmp_path)).cases) == 2
