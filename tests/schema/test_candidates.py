@@ -47,6 +47,7 @@ def test_words_around_an_answer_give_it_a_standing(text: str, standing: str) -> 
         ("X\n\nY\n\nI would pick Y.", "Y"),
         ("Strict reading: X\nBroad reading: Y", None),
         ("not X", None),
+        ("Not X but Y", "Y"),
         ("", None),
     ],
 )

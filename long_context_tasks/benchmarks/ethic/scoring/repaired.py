@@ -29,7 +29,7 @@ from long_context_tasks.schema.candidates import (
     introduction,
     weigh,
 )
-from long_context_tasks.schema.orders import committed_order, runs
+from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.wrappers import out_of_tables, own_turn, unwrapped
 
 NONE = "none"  # the answer that there is nothing to list, in lower case
@@ -414,7 +414,7 @@ def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
     whole, ambiguous = committed_order(plain, n)
     if whole or ambiguous:
         return [str(number) for number in whole or ()], ambiguous
-    plain = without_closing(final_answer(plain))
+    plain = without_positions(without_closing(final_answer(plain)))
     longest = max((numbers for _, _, numbers in runs(plain)), key=len, default=[])
     if len(longest) > 1:
         return [str(number) for number in longest], False
