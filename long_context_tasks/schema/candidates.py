@@ -215,7 +215,9 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
         gap, tail = text[begin : answer.start], text[answer.end : answer.end + _NEAR]
         lead, heading = introduction(text, answer.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
-        if last and joined(gap) and not own_sentence:
+        # "Not A1 but A3"
+        opposed = last and last.standing is Standing.DENIED and "but" in gap[-_NEAR:].lower().split()
+        if last and joined(gap) and not own_sentence and not opposed:
             level = last.standing
         else:
             level = standing(text, answer, lead, heading, opening)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from run_commands import lct
 
-from long_context_tasks.benchmarks.catalogue import load_task, members_of, task_specs
+from long_context_tasks.benchmarks.catalogue import ANY, load_task, members_of, parse_task, task_specs
 from long_context_tasks.benchmarks.downloads import hub_answers, without_downloads
 from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.schema import InputError
@@ -80,10 +80,10 @@ def _published() -> list[str]:
 
 @pytest.mark.parametrize("name", _published())
 def test_missing_data_have_one_message_with_every_remedy(name: str) -> None:
+    spec = parse_task(name)
     with without_downloads(), pytest.raises(InputError) as error:
-        load_task(name, {"lct_length": "8k"} if "_any" in name else None)
-    said = str(error.value)
-    benchmark = next(spec.benchmark for spec in task_specs() if spec.name == name)
+        load_task(name, {"lct_length": spec.card.lengths[-1]} if spec.length == ANY else None)
+    said, benchmark = str(error.value), spec.benchmark
     assert "is missing" in said and "\n" not in said
     assert f"(1) `lct data fetch {benchmark}`" in said and "(2) point LCT_DATA_DIR" in said
     seeded = {spec.name for spec in task_specs() if spec.source == "seed" and spec.benchmark == benchmark}
