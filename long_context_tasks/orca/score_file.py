@@ -11,6 +11,7 @@ from pydantic import Field
 
 from long_context_tasks.judges.store import Store
 from long_context_tasks.orca.checkpoint import (
+    Checkpoint,
     Dtype,
     find_checkpoint,
     fingerprint,
@@ -26,7 +27,7 @@ from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
 if TYPE_CHECKING:
-    from long_context_tasks.orca.scoring import Scoring
+    from long_context_tasks.orca.scoring import KeptPredictions, Scoring
 
 
 class ScoreSettings(Checked):
@@ -95,7 +96,7 @@ def score_file(
     find_checkpoint(checkpoint)
     with named_failures("scoring"):
         from long_context_tasks.orca.controls import doubt_of, reference_controls
-        from long_context_tasks.orca.scoring import KeptPredictions, score_items
+        from long_context_tasks.orca.scoring import score_items
     loaded = load_checkpoint(
         checkpoint,
         device=device,
@@ -107,14 +108,9 @@ def score_file(
     form = InputFormat.of_args(loaded.args).ablated(**parts)
     for warning in filter(None, (doubt_of(loaded.folder), form.lacking(items))):
         report(f"WARNING: {warning}")
-    kept = None
-    if out is not None:
-        store = Store(out.with_name(f"{out.name}.part"))
-        # Predictions of another device or type differ by rounding, so they are not mixed.
-        computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
-        kept = KeptPredictions(store, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
-        if len(store):
-            report(f"going on with {len(store)} predictions in {store.path}")
+    kept = None if out is None else _kept_predictions(out, checkpoint, settings, loaded)
+    if kept is not None and len(kept.store):
+        report(f"going on with {len(kept.store)} predictions in {kept.store.path}")
 
     def score(answers: Sequence[OrcaItem], title: str) -> "Scoring":
         return score_items(
@@ -152,6 +148,17 @@ def score_file(
     spread = loaded.model.head.quantiles is not None
     variances = [each.variance if spread else None for each in scoring.scores]
     return ScoredFile(items, rows, scoring.means, variances, means, clamping)
+
+
+def _kept_predictions(
+    out: Path, checkpoint: Path, settings: ScoreSettings, loaded: Checkpoint
+) -> "KeptPredictions":
+    from long_context_tasks.orca.scoring import KeptPredictions
+
+    # Predictions of another device or type differ by rounding, so they are not mixed.
+    computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
+    store = Store(out.with_name(f"{out.name}.part"))
+    return KeptPredictions(store, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
 
 
 def _check_options(
