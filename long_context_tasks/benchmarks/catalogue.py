@@ -98,6 +98,10 @@ class TaskSpec:
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
     @property
+    def answer_budget(self) -> int:
+        return next((v.answer_budget for v in self.variants if v.answer_budget), self.card.answer_budget)
+
+    @property
     def judged(self) -> bool:
         return self.card.judged
 

@@ -189,7 +189,7 @@ def load_published_or_seeded(
         cases=found.selected(cases),
         metrics=metrics,
         intervals=metrics,
-        answer_budget=options.answer_budget or spec.card.answer_budget,
+        answer_budget=options.answer_budget or spec.answer_budget,
         render=render,
         score=score,
         n_all=n_all or len(found.cases),

@@ -44,6 +44,7 @@ class Variant(_CardPart):
     source: Source | None = None
     scoring: Scoring | None = None
     conversation: bool | None = None
+    answer_budget: int | None = Field(default=None, gt=0)
 
 
 class LabelCard(_CardPart):
