@@ -377,6 +377,13 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
     known = dict.fromkeys([*(spec.name for spec in task_specs()), *groups])
     tasks: dict[str, None] = {}
     for word in (part.strip() for listed in words for part in listed.split(",")):
+        all_tasks = [spec.name for spec in task_specs() if spec.benchmark == word]
+        if word in groups and set(all_tasks) - set(members := members_of(word, groups)):
+            # Users mean the whole benchmark, but lm-eval's group of this name has only its published tasks without variants.
+            raise InputError(
+                f"{word}: lm-eval's group of this name has {len(members)} of the benchmark's {len(all_tasks)} tasks; name '{word}_*' for "
+                f"all, or {','.join(groups[word])} for that group; `lct tasks {word}` lists all"
+            )
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
             raise InputError(

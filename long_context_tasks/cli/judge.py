@@ -26,7 +26,7 @@ from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.config import JudgeConfig
-    from long_context_tasks.results import FoundRuns, StoredRun
+    from long_context_tasks.results import StoredRun
     from long_context_tasks.results.new_scores import JudgedRun
     from long_context_tasks.stats.raters import Panel, RaterStudy
 
@@ -67,8 +67,8 @@ def run(
     from long_context_tasks.judges.kinds import check_judge, kind_of
     from long_context_tasks.results.new_scores import RunTasks, judged_run, prepare, with_seeds
 
-    stored = runs_below(results)
-    chosen = chosen_runs(stored.runs, tasks)
+    stored, unread = runs_below(results)
+    chosen = chosen_runs(stored, tasks)
     configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
         # One short call, so that a wrong key or model is an error before the runs are read.
@@ -77,7 +77,7 @@ def run(
     any_task = any(kind_of(config).prepare is not None for config in configs)
     loaded = RunTasks(Places(data_dir, cases))
     ready, skipped = prepare(chosen, loaded, any_task=any_task)
-    skipped = [*(problem.message for problem in stored.problems), *skipped]
+    skipped = [*unread, *skipped]
     for message in skipped:
         warn(f"skipped: {message}")
     if not ready:
@@ -114,20 +114,27 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
     return named
 
 
-def runs_below(results: Path) -> "FoundRuns":
-    """Find the runs of our tasks below a folder."""
+def runs_below(*folders: Path) -> "tuple[list[StoredRun], list[str]]":
+    """Find the runs of our tasks below some folders, each once, and messages about those that cannot be read."""
     from long_context_tasks.results import find_runs
 
-    stored = find_runs(results)
-    if not stored.runs and not stored.problems:
-        raise InputError(
-            f"{results}: holds no runs of our tasks; give the folder of lm-eval's --output_path (with --log_samples) or "
-            "OpenCompass's -w"
-        )
-    return stored
+    # Folders may lie in one another.
+    runs: dict[object, StoredRun] = {}
+    problems: dict[str, None] = {}
+    for folder in folders:
+        found = find_runs(folder)
+        if not found.runs and not found.problems:
+            raise InputError(
+                f"{folder}: holds no runs of our tasks; give the folder of lm-eval's --output_path (with --log_samples) or "
+                "OpenCompass's -w"
+            )
+        for run in found.runs:
+            runs.setdefault((run.host, run.folder.resolve(), run.label), run)
+        problems |= dict.fromkeys(problem.message for problem in found.problems)
+    return list(runs.values()), list(problems)
 
 
-def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
+def chosen_runs(runs: "list[StoredRun]", tasks: str) -> "list[StoredRun]":
     """Return the runs of some tasks, a list with commas; of all tasks if it is empty."""
     names = words(tasks)
     known = {run.task for run in runs}

@@ -14,7 +14,6 @@ from long_context_tasks.cli.options import (
     RunOptionsCommand,
     RunsCases,
     RunsDataDir,
-    StoredResults,
     TaskName,
     examples,
     typed_options,
@@ -41,12 +40,19 @@ app = typer.Typer(
 
 @app.command(
     epilog=examples(
-        "lct runs rescore results/",
+        "lct runs rescore results/ outputs/",
         "lct runs rescore results/ --dry-run --out changed.csv",
     )
 )
 def rescore(
-    results: StoredResults,
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS...",
+            help="Folders of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir.",
+            show_default=False,
+        ),
+    ],
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,
@@ -95,19 +101,18 @@ def rescore(
 
 
 def _rescored(
-    results: Path, tasks: str, places: "Places", engine: "Engine", *, write: bool
+    results: "Sequence[Path]", tasks: str, places: "Places", engine: "Engine", *, write: bool
 ) -> "tuple[list[Rescored], list[str]]":
     """Return the runs scored again, and the reasons why others were skipped."""
     from long_context_tasks.cli.judge import chosen_runs, runs_below
     from long_context_tasks.results.new_scores import RunTasks
     from long_context_tasks.results.rescore import rescored_run
 
-    stored = runs_below(results)
-    skipped = [problem.message for problem in stored.problems]
+    stored, skipped = runs_below(*results)
     made: list[Rescored] = []
     # RunTasks loads a task once for all of its runs.
     again = partial(rescored_run, RunTasks(places), write)
-    for run in engine.mapped(again, chosen_runs(stored.runs, tasks)):
+    for run in engine.mapped(again, chosen_runs(stored, tasks)):
         for result in run:
             if isinstance(result, str):
                 skipped.append(result)
@@ -115,11 +120,11 @@ def _rescored(
                 made.append(result)
     if not made:
         more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
-        raise InputError(f"{results}: nothing could be scored again: {skipped[0]}{more}")
+        raise InputError(f"{', '.join(map(str, results))}: nothing could be scored again: {skipped[0]}{more}")
     return made, skipped
 
 
-def _show(results: Path, made: "Sequence[Rescored]") -> None:
+def _show(results: "Sequence[Path]", made: "Sequence[Rescored]") -> None:
     text = ("model", "made", "task", "judge", "version", "metric")
     rows: list[list[object]] = []
     for rescored in made:
@@ -130,7 +135,7 @@ def _show(results: Path, made: "Sequence[Rescored]") -> None:
             means = rescored.before(metric), rescored.after(metric)
             rows.append([*run_columns, metric, *means, rescored.changed_cases(metric)])
     columns = ["host", *text, "before", "after", "cases changed"]
-    print_table(f"Scored again: {results}", columns, rows, text)
+    print_table(f"Scored again: {', '.join(map(str, results))}", columns, rows, text)
 
 
 def _judge(rescored: "Rescored") -> str:

@@ -118,8 +118,7 @@ def _matching(
     matching: set[str] = set()
     for word in patterns:
         parts = {name for name in specs if word in name}
-        # A group may be a part of a name as well: then it means the group only.
-        matching |= parts if parts and word not in groups else {*parts, *expand_tasks([word], groups)}
+        matching |= parts or set(expand_tasks([word], groups))
     return [name for name in specs if name in matching or not patterns]
 
 

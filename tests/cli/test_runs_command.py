@@ -103,6 +103,10 @@ def test_a_dry_run_writes_nothing(results: Path) -> None:
     before = written(results)
     done = runs("rescore", results, "--dry-run")
     assert done.code == 0 and "nothing was written" in done.out and "written to" not in done.out
+    other = shutil.copytree(results, results.with_name("other"))
+    # A folder inside another one is not counted twice.
+    many = runs("rescore", results, other, next(results.iterdir()), "--dry-run")
+    assert "2 of 6 scored runs changed" in many.out
     done = runs("rescore", results, "--dry-run", "--json", "--tasks", ADA)
     [table] = json.loads(done.out)["tables"]
     changed = {row["metric"]: row["cases changed"] for row in table["rows"]}
