@@ -152,6 +152,16 @@ class Builder(ABC, Generic[Settings]):
         The names of the files in the folder begin with the builder's name.
         """
 
+    def file_of(self, length: str) -> str:
+        """Return the name of the file of a length: ``riddles_find_2k_synthetic`` for the builder ``riddles_find_synthetic``."""
+        # The length comes before the edition, as in task names. The name of the benchmark may contain the task's.
+        family = f"{catalogue.benchmark_of(self.name).name}_{self.task}"
+        return f"{family}_{length}{self.name.removeprefix(family)}"
+
+    def files(self, settings: BuildSettings) -> Mapping[int, str]:
+        """Return the name of the file of each length."""
+        return {length: self.file_of(format_length(length)) for length in settings.lengths}
+
     def existing(self, source: Path | None) -> Path:
         """Return the path of the raw data, which this builder needs."""
         assert self.source is not None

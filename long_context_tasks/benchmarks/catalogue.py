@@ -12,7 +12,7 @@ import importlib.resources
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +121,9 @@ def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
         try:
             if name in benchmarks:
                 raise InputError("there is another benchmark of this name")
-            benchmarks[name] = _load(name, path)
+            loaded = _load(name, path)
+            _check_options(loaded, benchmarks.values())
+            benchmarks[name] = loaded
         except Exception as error:  # a broken benchmark must not stop the others
             broken[name] = f"{type(error).__name__}: {error}"
             logger.warning("benchmark %s is left out: %s", name, error)
@@ -155,6 +157,31 @@ def _load(name: str, path: str) -> Benchmark:
             f"its card is named {loaded.name!r}; entry point, folder and card need the same name"
         )
     return loaded
+
+
+def _check_options(new: Benchmark, others: Iterable[Benchmark]) -> None:
+    """Refuse an option with the name of another one, whose type and default would govern both."""
+    own, package = {item.name: item for item in fields(new.options)}, _package(new)
+    taken = [("a common option", Options)]
+    # Benchmarks of one package may share an option on purpose.
+    taken += [
+        (f"one of benchmark {other.name} in package {_package(other)}", other.options)
+        for other in others
+        if _package(other) != package
+    ]
+    for whose, kind in taken:
+        # Subclasses share the field of an inherited option.
+        if twice := [item.name for item in fields(kind) if own.get(item.name, item) is not item]:
+            raise InputError(
+                f"its option {twice[0]!r} ({new.options.__module__}.{new.options.__qualname__}) is also {whose}; "
+                f"rename it in package {package}"
+            )
+    # An annotation that cannot be resolved would stop every command.
+    options.resolve_options({}, {}, new.options)
+
+
+def _package(benchmark: Benchmark) -> str:
+    return type(benchmark).__module__.partition(".")[0]
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -430,6 +457,8 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
     place = f"{spec.name} ({function})"
     if not isinstance(task, LoadedTask):
         raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")
+    if task.name != spec.name:
+        raise InputError(f"{place}: the task is named {task.name!r}; write LoadedTask(name=name, ...)")
     known = card(spec.benchmark).metrics
     if unknown := [metric for metric in task.metrics if metric not in known]:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
@@ -438,6 +467,11 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
     if missing := [metric for metric in promised if metric not in task.metrics]:
         raise InputError(
             f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"
+        )
+    # Reports rank by the card's headline, hosts by the first metric.
+    if task.metrics[0] != spec.headline:
+        raise InputError(
+            f"{place}: its first metric is {task.metrics[0]}; name the card's headline {spec.headline} first"
         )
     if (spec.scoring == "likelihood") != task.by_likelihood:
         raise InputError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from long_context_tasks.benchmarks.building import Builder, MadeCases, Settings, TaskReport, Work, write_task
-from long_context_tasks.schema import Case, Turn, format_length
+from long_context_tasks.schema import Case, Turn
 from long_context_tasks.synthetic.wording import Dice, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -24,14 +24,6 @@ class SeededBuilder(Builder[Settings]):
     @abstractmethod
     def make(self, settings: Settings, length: int, number: int) -> MadeCases:
         """Make the case of a number, counted from 0."""
-
-    def file_of(self, length: str) -> str:
-        """Return the name of the file of a length: ``riddles_find_2k_synthetic`` for the builder ``riddles_find_synthetic``."""
-        before, _, edition = self.name.partition(self.task)
-        return f"{before}{self.task}_{length}{edition}"
-
-    def files(self, settings: BuildSettings) -> Mapping[int, str]:
-        return {length: self.file_of(format_length(length)) for length in settings.lengths}
 
     def key(self, settings: BuildSettings, length: int, number: int) -> str:
         return f"{self.task}_{length}_{settings.seed}_{number}"

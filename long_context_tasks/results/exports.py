@@ -230,8 +230,8 @@ def _source(card: Card, cell: Cell) -> _Record:
     source = "built" if "lct_cases" in held_settings(cell.settings) else source
     record: _Record = {"dataset_name": card.title, "additional_details": _texts(cases=source, task=cell.task)}
     if source == "published" and hub.get("id"):
-        hub = _texts(hf_repo=hub["id"], hf_split=hub.get("split"))
-        return {**record, "source_type": "hf_dataset", **hub, "samples_number": cell.n_cases}
+        where = _texts(hf_repo=hub["id"], hf_split=hub.get("split"))
+        return {**record, "source_type": "hf_dataset", **where, "samples_number": cell.n_cases}
     if source == "published" and card.paper.get("code"):
         return {**record, "source_type": "url", "url": [card.paper["code"]]}
     return {**record, "source_type": "other"}

@@ -5,13 +5,16 @@ give the origin of the cases and the form of the answer.
 """
 
 import itertools
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, with_config
+from typing_extensions import TypedDict
 
 from long_context_tasks.schema.files import InputError, yaml_value
+from long_context_tasks.schema.options import parse_length
 from long_context_tasks.schema.validated import Checked, validated
 
 Source = Literal["published", "seed", "recast", "built"]
@@ -25,14 +28,46 @@ class _CardPart(Checked):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
+def _ascending(lengths: tuple[str, ...]) -> tuple[str, ...]:
+    if list(lengths) != sorted(set(lengths), key=parse_length):
+        raise ValueError("must ascend, as in [2k, 8k]")
+    return lengths
+
+
+def _share(text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    # Effective lengths and pages subtract it from scores.
+    if not 0 <= value <= 1:
+        raise ValueError("must be a number from 0 to 1, or words; write 25 % as 0.25")
+    return text
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError("must begin with https://")
+    return text
+
+
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be 64 hexadecimal digits, as sha256sum prints them")
+    return text
+
+
+Lengths = Annotated[tuple[str, ...], AfterValidator(_ascending)]
+Url = Annotated[str, AfterValidator(_url)]
+Sha256 = Annotated[str, AfterValidator(_sha256)]
+
+
 class Variant(_CardPart):
     """A changed form of a task, named at the end of the task's name."""
 
     name: str  # e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``
     about: str = ""  # one sentence for the docs
-    lengths: tuple[
-        str, ...
-    ] = ()  # lengths that get a task each; any other goes through ``<task>_any_<variant>``
+    lengths: Lengths = ()  # lengths that get a task each; any other goes through ``<task>_any_<variant>``
     # The aspect that it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
     # appear in the card; a variant without an axis does not combine.
     axis: str = ""
@@ -61,7 +96,7 @@ class LabelCard(_CardPart):
 class TaskCard(_CardPart):
     source: Source
     headline: str
-    chance: str  # score of guessing: a number from 0 to 1, or words
+    chance: Annotated[str, AfterValidator(_share)]  # score of guessing: a number from 0 to 1, or words
     chance_metric: str = ""  # metric with the score of guessing on each case, if it differs between cases
     about: str = ""  # one sentence
     scoring: Scoring = "generate"
@@ -69,9 +104,7 @@ class TaskCard(_CardPart):
     answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
     splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
-    lengths: tuple[
-        str, ...
-    ] = ()  # names of the task's lengths, shortest first; empty if the texts keep their natural length
+    lengths: Lengths = ()  # names of the task's lengths, shortest first; empty if the texts keep their natural length
     bounds: Mapping[str, int] = {}  # length name to the maximum of cl100k tokens of a case in the paper
     build: Mapping[str, Any] = {}  # settings of the case builder, as in the paper
     files: Mapping[str, str] = {}  # length name to published file name
@@ -99,12 +132,47 @@ class TaskCard(_CardPart):
         return [(), *alone, *(parts for parts in combined if parts)]
 
 
+@with_config(ConfigDict(extra="forbid"))
+class Hub(TypedDict, total=False):
+    id: str  # of the data set on the Hugging Face hub
+    revision: str
+    configurations: tuple[str, ...]
+    split: str
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Reference(TypedDict):
+    """Hashes of the first ``n`` seeded cases of each task, for `lct check`."""
+
+    version: int
+    length: str
+    seed: int
+    n: int
+    sha256: Mapping[str, Sha256]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Synthetic(TypedDict):
+    reference: Reference
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Data(TypedDict, total=False):
+    """Published files, for `lct data fetch`."""
+
+    base_url: Url | None  # address of the folder that holds the tasks' ``files``
+    other_urls: Mapping[str, Url]  # file name to an address of its own
+    sha256: Mapping[str, Sha256]  # file name to the hash of the unpacked file
+    hub: Hub
+    synthetic: Synthetic
+
+
 class Card(_CardPart):
     """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``."""
 
     name: str
     title: str
-    metrics: Mapping[str, str]
+    metrics: Mapping[str, str]  # name to a description
     # Metrics that are points instead of rates, each with the ends of its scale; ``null`` for a scale without ends.
     points: Mapping[str, tuple[float, float] | None] = {}
     rates: Mapping[str, str] = {}
@@ -117,7 +185,7 @@ class Card(_CardPart):
     licence: str = ""
     # Parts of the data that public pages and bundles may show; a part that is not mentioned is not shown.
     redistribute: Mapping[Literal["prompts", "gold", "responses"], bool] = {}
-    data: Mapping[str, Any] = {}
+    data: Data = Data()
     subsets: Mapping[str, Any] = {}
     settings: tuple[Mapping[str, Any], ...] = ()
     deviations: tuple[str, ...] = ()
@@ -145,7 +213,7 @@ class Card(_CardPart):
         for name, task in card.tasks.items():
             # A headline without a description would be an empty column on every page.
             for metric in task.main_metrics:
-                if metric not in card.metrics:
+                if not card.metrics.get(metric):
                     raise InputError(
                         f"{place}: task {name} names the metric {metric!r}, which metrics does not describe (there are: "
                         f"{', '.join(card.metrics)})"

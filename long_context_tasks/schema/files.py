@@ -244,7 +244,11 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
     import yaml
 
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        node = loader.get_single_node()
+        # Construction merges the keys that `<<` names into the nodes, where they may be repeated.
+        twice = _line_of_second_key(node)
+        value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -252,6 +256,29 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError):
         # The library raises these for a value that does not fit its tag, such as `!!int ""` or a date with month 13.
         raise InputError(f"{place}: not YAML; {remedy}") from None
+    # YAML keeps the last of two equal keys, and the first would be lost silently.
+    if twice:
+        raise InputError(f"{place}, line {twice}: its mapping has this key already; remove one of the two")
+    return value
+
+
+def _line_of_second_key(root: Any) -> int | None:
+    """Return the line of a key that an earlier one in its mapping equals; None without one."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        # An alias is the node that it names, which may contain itself.
+        if not isinstance(getattr(node, "value", None), list) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        pairs = [each for each in node.value if isinstance(each, tuple)]
+        keys = set()
+        for key, _ in pairs:
+            if isinstance(key.value, str) and (key.tag, key.value) in keys:
+                return int(key.start_mark.line) + 1
+            keys.add((key.tag, str(key.value)))
+        waiting += [value for _, value in pairs] if pairs else node.value
+    return None
 
 
 @cache

@@ -91,7 +91,7 @@ def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[s
     location: Sequence[str | int] = error["loc"]
     if error["type"] == "extra_forbidden":
         inside = _path(location[:-1])
-        known = getattr(kind, "model_fields", ()) if not inside else ()
+        known = _keys_at(kind, location[:-1])
         return unknown_key(location[-1], known, place + (f": {inside}" if inside else ""))
     problem = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     for theirs, ours in _WORDS.items():
@@ -102,6 +102,19 @@ def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[s
         return f"{place}: {problem}"
     name, rest = str(location[0]), location[1:]
     return f"{places.get(name, f'{place}: {name}')}{f', {_path(rest)}' if rest else ''} {problem}"
+
+
+def _keys_at(kind: type, location: Sequence[str | int]) -> Sequence[str]:
+    """Return the keys of the record at a place in a value; empty if it may have any, or if there are several forms."""
+    schema = _adapter(kind).json_schema()
+    definitions = schema.get("$defs", {})
+    for part in (*location, None):
+        if "$ref" in schema:
+            schema = definitions[schema["$ref"].rpartition("/")[2]]
+        if part is not None:
+            inner = schema.get("properties", {}).get(part) or schema.get("additionalProperties")
+            schema = inner or schema.get("items") or {}
+    return list(schema.get("properties", ()))
 
 
 def _path(location: Sequence[str | int]) -> str:

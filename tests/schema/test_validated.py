@@ -48,7 +48,7 @@ def test_a_row_that_fits() -> None:
         ({"name": "x", "nmae": 1}, "f.yaml, row 3: unknown key 'nmae'; did you mean name? keys are: name, size, kind, parts; write it so"),
         ({"name": "x", SECRET: 1}, "f.yaml, row 3: holds a key or token; remove it, put it into an environment variable; write it so"),
         ({"name": "x", "parts": [{"values": [1, -1]}]}, "f.yaml, row 3: parts, item 1, values, item 2 must be at least 0; write it so"),
-        ({"name": "x", "parts": [{"values": [], "y": 1}]}, "f.yaml, row 3: parts, item 1: unknown key 'y'; remove it; write it so"),
+        ({"name": "x", "parts": [{"values": [], "y": 1}]}, "f.yaml, row 3: parts, item 1: unknown key 'y'; keys are: values; write it so"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named_and_not_repeated(value: Any, message: str) -> None:

@@ -10,13 +10,12 @@ from pydantic import BeforeValidator, Field
 from long_context_tasks.benchmarks.building import (
     MIN_FILL,
     Builder,
-    Settings,
     TaskReport,
     Work,
     parse_lengths,
 )
 from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
-from long_context_tasks.schema import Options, format_length
+from long_context_tasks.schema import Options
 from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens.build_settings import (
     ALL_TASKS,
@@ -176,15 +175,7 @@ SYNTHETIC_CASES = 200
 """Number of synthetic and recast cases by default, as in the paper's subset for API models."""
 
 
-class AdaLevalBuilder(Builder[Settings]):
-    def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
-        """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
-        # The length comes before the edition, as in task names.
-        before, _, after = self.name.partition(self.task)
-        return {length: f"{before}{self.task}_{format_length(length)}{after}" for length in settings.lengths}
-
-
-class TSortBuilder(AdaLevalBuilder[TSortSettings]):
+class TSortBuilder(Builder[TSortSettings]):
     """TSort from the user's books."""
 
     settings = TSortSettings
@@ -195,10 +186,10 @@ class TSortBuilder(AdaLevalBuilder[TSortSettings]):
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
-        return build_tsort(self.tasks(settings), self.existing(source), settings, folder, work)
+        return build_tsort(self.files(settings), self.existing(source), settings, folder, work)
 
 
-class RecastTSortBuilder(AdaLevalBuilder[TSortSettings]):
+class RecastTSortBuilder(Builder[TSortSettings]):
     """TSort from public novels with other names; cases fill their length, whatever the paper's caps."""
 
     settings = TSortSettings
@@ -212,10 +203,10 @@ class RecastTSortBuilder(AdaLevalBuilder[TSortSettings]):
         novels = carriers_of(Options(carriers=source), NOVELS, self.name)
         # Novels would otherwise give thousands of cases.
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
-        return build_tsort(self.tasks(settings), novels, settings, folder, work, recast=True)
+        return build_tsort(self.files(settings), novels, settings, folder, work, recast=True)
 
 
-class BestAnswerBuilder(AdaLevalBuilder[BestAnswerSettings]):
+class BestAnswerBuilder(Builder[BestAnswerSettings]):
     """BestAnswer from a forum's posts."""
 
     settings = BestAnswerSettings
@@ -226,10 +217,10 @@ class BestAnswerBuilder(AdaLevalBuilder[BestAnswerSettings]):
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 
-        return build_bestanswer(self.tasks(settings), self.existing(source), settings, folder, work)
+        return build_bestanswer(self.files(settings), self.existing(source), settings, folder, work)
 
 
-class ConstraintBuilder(AdaLevalBuilder[ConstraintSettings]):
+class ConstraintBuilder(Builder[ConstraintSettings]):
     """BestAnswer from a seed: the accepted answer is the only one that meets all requirements."""
 
     settings = ConstraintSettings
@@ -241,10 +232,10 @@ class ConstraintBuilder(AdaLevalBuilder[ConstraintSettings]):
         from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
-        return build_constraints(self.tasks(settings), settings, folder, work)
+        return build_constraints(self.files(settings), settings, folder, work)
 
 
-BUILDERS: Mapping[str, AdaLevalBuilder] = {
+BUILDERS: Mapping[str, Builder] = {
     builder.name: builder
     for builder in (
         TSortBuilder("ada_leval_tsort", "tsort"),

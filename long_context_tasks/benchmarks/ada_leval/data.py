@@ -143,7 +143,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
     settings = run_settings(builder.settings, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
-        builder.tasks(settings)[settings.lengths[0]],
+        builder.files(settings)[settings.lengths[0]],
         settings,
         options,
         card(NAME).version,
