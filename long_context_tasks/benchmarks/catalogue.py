@@ -239,6 +239,14 @@ def benchmark_of(name: str) -> Benchmark:
     raise InputError(f"{name}: no benchmark has this name; see `lct tasks`")
 
 
+def package_of(name: str) -> str:
+    """Return the distribution that brings a benchmark and its version, such as ``lct-toys 1.0``; empty for ours."""
+    if name in own_benchmark_names():
+        return ""
+    points = importlib.metadata.entry_points(group=ENTRY_POINTS, name=name)
+    return next((f"{point.dist.name} {point.dist.version}" for point in points if point.dist), "")
+
+
 def builders() -> "dict[str, Builder]":
     """Return the builders of all benchmarks by name; those of a plug-in that fails are left out with a warning."""
     by_name: dict[str, Builder] = {}
@@ -450,7 +458,14 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     # A user may have edited or cut a built folder; cached folders are ours.
     if options.cases is not None and texts.is_relative_to(options.cases):
         check_texts(texts)
-    return replace(task, score=_checked(task.score, task, function))
+    headline = task.headline or spec.headline
+    # Hosts take the first metric for the headline, and every headline needs an interval.
+    return replace(
+        task,
+        metrics=(headline, *(name for name in task.metrics if name != headline)),
+        intervals=task.intervals if headline in task.intervals else (headline, *task.intervals),
+        score=_checked(task.score, task, function),
+    )
 
 
 def _check(task: Any, spec: TaskSpec, function: str) -> None:
@@ -464,6 +479,7 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
     # Reports need the headline; tasks by likelihood lack other metrics that the card promises for responses.
     promised = spec.card.main_metrics if spec.scoring == "generate" else (spec.headline,)
+    promised += (task.headline,) if task.headline else ()
     if missing := [metric for metric in promised if metric not in task.metrics]:
         raise InputError(
             f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"

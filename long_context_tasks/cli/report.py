@@ -182,7 +182,9 @@ def site(
         "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
     )
     options = SectionOptions(metric, data_dir, cases, bins)
-    _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
+    failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
+    problems = (*collected.collection.problems, *failures)
+    collected = replace(collected, collection=replace(collected.collection, problems=problems))
     _print_counts(collected)
     limit = None if threshold is None else threshold / 100
     if json_wanted():
@@ -197,7 +199,7 @@ def site(
         shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
         contents = replace(contents, title=title, submit_to=submit_to)
         _write_site(out, collected, cells, shown, contents, notes)
-    end_with_problems(collected.collection.problems)
+    end_with_problems(problems)
 
 
 def _print_tables(
@@ -207,24 +209,37 @@ def _print_tables(
     options: "SectionOptions",
     ratings: Sequence[Path],
     csv_dir: Path | None,
-) -> None:
-    """Print the leaderboard, or benchmarks' own tables in its place, then the judges' means corrected by people's ratings."""
+) -> list[str]:
+    """Print the leaderboard, or benchmarks' own tables in its place, then the judges' means corrected by people's ratings.
+
+    Return the tables that are left out because the benchmark's own code fails.
+    """
+    from long_context_tasks.results.checks import Failures, left_out
     from long_context_tasks.results.corrected import corrected_table, read_people
     from long_context_tasks.results.sections import benchmark_sections, scored_runs
     from long_context_tasks.results.tables import TERMINAL_COLUMNS, leaderboard, terminal_rows
 
     people = read_people(ratings) if ratings else None
-    if sections:
-        for name in sections:
-            for section in benchmark_sections(name, collected, options):
-                print_section(section, csv_dir)
-    elif json_wanted():
+    failures: Failures = {}
+    for name in sections:
+        try:
+            made = benchmark_sections(name, collected, options)
+        except InputError:
+            raise
+        except Exception as error:  # of a plug-in; other tables are printed
+            failures[f"{name}: tables of --section"], made = error, []
+        for section in made:
+            print_section(section, csv_dir)
+    problems = left_out(failures)
+    tell(problems)
+    if not sections and json_wanted():
         add_table("leaderboard", leaderboard(collected.collection, cells).to_dicts())
-    else:
+    elif not sections:
         print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT)
     if people is not None:
         judged, _ = scored_runs(collected, options)
         _give_tables([corrected_table(judged, people)], csv_dir)
+    return problems
 
 
 def _print_counts(collected: "CollectedRuns") -> None:
@@ -309,6 +324,7 @@ def cases_of(
     """Yield the cases of all runs, task by task, as the cards allow them to be shown; ``inputs``: with prompts and gold answers."""
     from long_context_tasks.hosts.stored import Places, load_task
     from long_context_tasks.results.case_pages import MOST_FOR_PAGES, shown_cases
+    from long_context_tasks.results.checks import reason
     from long_context_tasks.schema.case_folder import NotInCache
 
     # Only one task is in memory at a time: its texts may be large.
@@ -319,15 +335,15 @@ def cases_of(
         if inputs and key != loaded[0]:
             try:
                 loaded = (key, load_task(evaluation.run, Places(data_dir), MOST_FOR_PAGES))
-            except InputError as error:
+            except Exception as error:  # a plug-in may fail
                 loaded = (key, None)  # each page of the run says that the data are missing
-                if isinstance(error, NotInCache):
-                    warn(f"note: no prompts and gold answers on pages: {error}")
+                if isinstance(error, NotInCache) or not isinstance(error, InputError):
+                    warn(f"note: {evaluation.run.task}: no prompts or gold answers on pages: {reason(error)}")
         try:
             yield from shown_cases(run, evaluation, loaded[1], private=private)
-        except InputError as error:
-            # A later judge's scores can be intact while the responses they belong to are damaged.
-            warn(f"single cases end here: {error}")
+        except Exception as error:
+            # A later judge's scores can be intact while the responses they belong to are damaged; or a plug-in cannot make the prompt.
+            warn(f"single cases of {evaluation.run} end here: {reason(error)}")
 
 
 @app.command(
@@ -462,7 +478,7 @@ def pack(
         raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
     packed = pack_runs(collected, out, responses=responses)
     for bundle in packed:
-        read_bundle(bundle.path)  # as its readers will: what is given away must pass their checks
+        read_bundle(bundle.path, [])  # as its readers will: what is given away must pass their checks
     rows = [[bundle.path, bundle.runs, bundle.cases, bundle.size] for bundle in packed]
     print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], rows)
     tell((), [f"{old}; it will not be ranked" for bundle in packed for old in bundle.old])

@@ -141,8 +141,7 @@ def score_turns(
         rubric: name of the rubric that was used; None if nothing was judged, and then no turn has points, not even the lowest.
     """
     if task.judging is None:
-        [response] = responses
-        return [task.score(case, response.text, response.status)]
+        return [task.score(case.only(turn), each.text, each.status) for turn, each in enumerate(responses)]
     judging: Judging = task.judging
     given = verdicts or [()] * len(responses)
     name = rubric or judging.default

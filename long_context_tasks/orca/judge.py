@@ -165,7 +165,7 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
             # Metrics that need no judge are computed by the task, without verdicts.
             scores = judging.score_turn(case, turn, response, (), judging.default, status)
         else:
-            scores = task.score(case, response, status)
+            scores = task.score(case.only(turn), response, status)
         kept = {name: scores[name] for name in own}
         return {**_orca_scores(response, verdicts, status), **kept}
 

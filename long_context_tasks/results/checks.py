@@ -18,6 +18,18 @@ _CLOSE = 1e-6
 _REMEDY = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
 
 
+Failures = dict[str, Exception]
+"""Parts of a report that a benchmark's own code failed to make, each with its first error; ``left_out`` puts them in words."""
+
+
+def left_out(failures: Failures) -> list[str]:
+    return [f"{part} are left out: {reason(error)}" for part, error in failures.items()]
+
+
+def reason(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
 def check_version(evaluation: Evaluation) -> None:
     """Refuse a run of a later version of its task than this package scores."""
     # Not isinstance: true is an int, but not a version.
@@ -32,7 +44,9 @@ def check_version(evaluation: Evaluation) -> None:
         )
 
 
-def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
+def checked_turns(
+    evaluation: Evaluation, turns: Iterable[TurnScores], failures: Failures
+) -> Iterator[TurnScores]:
     """Refuse scores and verdicts outside their scale, and scores that do not follow from their verdicts."""
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     card, judge = benchmark.card, evaluation.description or {}
@@ -50,7 +64,11 @@ def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterat
                 raise _fault(evaluation, "a verdict that is not a number", turn)
             _check(evaluation, turn, "a verdict", score, verdicts)
         ratings = [verdict.get("score") for verdict in turn.verdicts]
-        remade = benchmark.rating(turn.scores, ratings, judge.get("rubric")) if rated else {}
+        try:
+            remade = benchmark.rating(turn.scores, ratings, judge.get("rubric")) if rated else {}
+        except Exception as error:  # of a plug-in, whose scores stay
+            remade = {}
+            failures.setdefault(f"{benchmark.name}: checks of scores against verdicts", error)
         for metric, made in remade.items():
             stored = turn.scores.get(metric)
             if stored is not None and made is not None and abs(stored - made) > _CLOSE:

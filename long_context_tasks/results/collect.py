@@ -14,7 +14,7 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
 from long_context_tasks.results import bundles_below, find_runs, is_bundle
-from long_context_tasks.results.checks import check_means, check_version, checked_turns
+from long_context_tasks.results.checks import Failures, check_means, check_version, checked_turns, left_out
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
     Evaluation,
@@ -83,11 +83,12 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
     # Runs of one task have the same labels, which are formatted once.
     known: dict[str, _Labels] = {}
+    failures: Failures = {}
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
     for key, (source, evaluation) in sourced.items():
         try:
             check_version(evaluation)
-            scores = _scores(key, evaluation, known.setdefault(evaluation.run.task_key, {}))
+            scores = _scores(key, evaluation, known.setdefault(evaluation.run.task_key, {}), failures)
             run = TidyRun(_row(key, source, evaluation, names[labels[key]], scores), labels[key], scores)
             check_means(evaluation, run)
         except InputError as error:
@@ -106,6 +107,7 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     runs, notes = separate_case_sets(runs, all_scores)
     evaluations = {key: evaluation for key, (_, evaluation) in read.items()}
     runs, notes_on_names = _renamed(runs, evaluations, models)
+    notes_on_names += left_out(failures)
     return CollectedRuns(
         Collection(runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names)),
         evaluations,
@@ -203,7 +205,7 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
 
     for path in files.values():
         try:
-            yield from ((path, run, evaluation_of(path, run)) for run in read_bundle(path))
+            yield from ((path, run, evaluation_of(path, run)) for run in read_bundle(path, problems))
         except InputError as error:
             problems.append(str(error))
 
@@ -250,15 +252,15 @@ def _label(evaluation: Evaluation) -> str:
     return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
-def _scores(run: str, evaluation: Evaluation, known: _Labels) -> pl.DataFrame:
+def _scores(run: str, evaluation: Evaluation, known: _Labels, failures: Failures) -> pl.DataFrame:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first.
 
-    ``known`` has the labels of cases that earlier runs of the task had, and grows.
+    ``known`` has the labels of cases that earlier runs of the task had, and grows, as ``failures`` does.
     """
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
-    for place, turn in enumerate(checked_turns(evaluation, _turns(evaluation, known))):
+    for place, turn in enumerate(checked_turns(evaluation, _turns(evaluation, known, failures), failures)):
         of_case = known[turn.case]
         labels = of_case[turn.turn] if turn.turn < len(of_case) else None
         cluster = turn.case if turn.cluster is None else turn.cluster
@@ -295,25 +297,27 @@ def _scores(run: str, evaluation: Evaluation, known: _Labels) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _turns(evaluation: Evaluation, known: _Labels) -> Iterator[TurnScores]:
-    benchmark = catalogue.parse_task(evaluation.run.task).benchmark
+def _turns(evaluation: Evaluation, known: _Labels, failures: Failures) -> Iterator[TurnScores]:
+    benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     for case, turns in scored_cases(evaluation):
         # Only the host's files have labels; later judges' rows do not.
         if case.id not in known:
             labels = case.turn_labels or ({},) * len(case.responses)
-            known[case.id] = label_texts(benchmark, case.id, case.labels, labels)
+            added: Mapping[str, Any] = {}
+            try:
+                added = benchmark.labels(case.id, case.labels)
+            except Exception as error:  # of a plug-in, whose scores stay
+                failures.setdefault(f"{benchmark.name}: added labels", error)
+            known[case.id] = label_texts({**case.labels, **added}, labels)
         yield from turns
 
 
-def label_texts(
-    benchmark: str, case: str, labels: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]
-) -> tuple[str | None, ...]:
+def label_texts(common: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> tuple[str | None, ...]:
     """Return the labels of each turn and its case as JSON: words, numbers, true and false; no lists and no long texts.
 
-    >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
+    >>> label_texts({"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    common = {**labels, **catalogue.benchmark(benchmark).labels(case, labels)}
     texts = []
     for of_turn in turns:
         # Long texts belong to the data, which must not leave with the tables.

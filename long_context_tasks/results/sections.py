@@ -55,9 +55,8 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
     plugin = catalogue.benchmark(benchmark)
     if wanted.bins is not None and not plugin.splits_context:
         raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
-    sections = list(plugin.sections(runs, wanted.bins))
-    sections[0] = replace(sections[0], problems=(*problems, *sections[0].problems))
-    return sections
+    first, *others = list(plugin.sections(runs, wanted.bins)) or [Section(benchmark, plugin.card.title)]
+    return [replace(first, problems=(*problems, *first.problems)), *others]
 
 
 def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> list[Section]:

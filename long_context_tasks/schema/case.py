@@ -96,6 +96,10 @@ class Case:
     document: str | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
 
+    def only(self, turn: int) -> "Case":
+        """Return the case with one of its turns, as a scoring rule takes it."""
+        return self if len(self.turns) == 1 else replace(self, turns=(self.turns[turn],))
+
     def to_json(self) -> str:
         # Not dataclasses.asdict, which copies every key of a case with thousands of answers.
         row = {**vars(self), "turns": [vars(turn) for turn in self.turns]}

@@ -20,11 +20,13 @@ class LoadedTask:
     version: int  # version of the task's scores
     options: Options  # resolved options, which every result records
     cases: CaseSet  # the cases to run, in order
-    metrics: tuple[str, ...]  # names, headline first
+    # Names, headline first: ``catalogue.load_task`` puts it there.
+    metrics: tuple[str, ...]
     intervals: tuple[str, ...]  # the metrics that get an interval
     answer_budget: int  # tokens that the model may generate; 0 for a task by likelihood
     render: Callable[[Case, Documents], list[Message]]  # renders a case with its documents as messages
-    # Scores a case's response (None if it is missing) and status (a failure of ours such as ``does_not_fit``, or None).
+    # Scores a case's response (None if it is missing) and status (a failure of ours such as ``does_not_fit``, or None). Turns of a
+    # conversation are scored one by one: the case then has only that turn.
     score: Callable[[Case, str | None, str | None], CaseScores]
     # For tasks by likelihood only: case and documents to candidate texts.
     candidates: Callable[[Case, Documents], list[str]] | None = None
@@ -46,6 +48,7 @@ class LoadedTask:
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
     # Number of cases without ``lct_n`` and ``lct_subset``, if the benchmark reports it.
     n_all: int | None = None
+    headline: str = ""  # the main metric of this run, if it is not the headline of the card
 
     @property
     def by_likelihood(self) -> bool:

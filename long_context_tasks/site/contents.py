@@ -13,6 +13,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.results.case_pages import MOST_FOR_PAGES
 from long_context_tasks.results.cells import Cell, pooled_cells
+from long_context_tasks.results.checks import Failures, left_out
 from long_context_tasks.results.collect import CollectedRuns
 from long_context_tasks.results.lengths import FamilyLength, chances, family_lengths
 from long_context_tasks.results.models import Models
@@ -93,7 +94,6 @@ def site_contents(
 ) -> tuple[SiteOptions, list[str]]:
     """Return the contents of the site in addition to runs, and a note on each part that could not be made."""
     collection = collected.collection
-    judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
     labels = {name: label for card in cards.values() for name, label in card.labels.items()}
@@ -101,7 +101,8 @@ def site_contents(
     variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
     tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
     chance = chances(cells)
-    maps, notes = heat_maps(collected, cells, data_dir)
+    failures: Failures = {}
+    maps, notes = heat_maps(collected, cells, data_dir, failures)
     without_maps = "".join(notes)
     sections: dict[str, Sequence[Section]] = {}
     for benchmark in sorted({*benchmarks} & {*with_sections()}):
@@ -109,10 +110,14 @@ def site_contents(
             sections[benchmark] = benchmark_sections(
                 benchmark, collected, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
-        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
+        except InputError as error:
             # The cause is often the same as for missing maps, and one note is enough.
-            if _reason(error) not in without_maps:
-                notes.append(f"{benchmark}: {_reason(error)}")
+            if str(error) not in without_maps:
+                notes.append(f"{benchmark}: {error}")
+        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
+            failures[f"{benchmark}: sections of its own report"] = error
+    judges = judge_sentences(collection, agreement, failures)
+    notes += left_out(failures)
     options = SiteOptions(
         made=date.today().isoformat(),
         published=[score for benchmark in benchmarks for score in published(benchmark)],
@@ -155,7 +160,7 @@ def _about(card: Card) -> str:
     return f"{' '.join(card.about.split())} Paper: {paper}."
 
 
-def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str, str]:
+def judge_sentences(collection: Collection, agreement: Path | None, failures: Failures) -> dict[str, str]:
     """Return a sentence on each judge's agreement with people; the user's file takes precedence over papers."""
     measured = {} if agreement is None else read_agreement(agreement)
     sentences: dict[str, str] = {}
@@ -167,7 +172,11 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
         model = str((loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
-        if sentence := sentence or catalogue.benchmark(benchmark).judge_agreement(model):
+        try:
+            sentence = sentence or catalogue.benchmark(benchmark).judge_agreement(model)
+        except Exception as error:  # of a plug-in
+            failures.setdefault(f"{benchmark}: sentences on its judges", error)
+        if sentence:
             sentences[judge] = sentence
     return sentences
 
@@ -255,9 +264,9 @@ def measured_wer(collection: Collection) -> dict[str, float]:
 
 
 def heat_maps(
-    collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None
+    collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None, failures: Failures
 ) -> "tuple[list[CellMap], list[str]]":
-    """Return the heat maps of the cells, and a note on cells without one, with the reason."""
+    """Return the heat maps of the cells, and a note on cells without one, with the reason; ``failures`` grows."""
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
     # Heat maps need the data of the task. By task, so that they are loaded once.
     for cell in sorted(cells, key=lambda cell: cell.task):
@@ -269,8 +278,11 @@ def heat_maps(
             runs, _ = scored_runs(collected, wanted, rows)
             # Without the host, so that the repeats of a cell on several hosts count together.
             heat = benchmark.heat_maps([replace(run, host="") for run in runs])
+        except InputError as error:
+            without.append(f"{cell.task}, {cell.model}: {error}")
+            continue
         except Exception as error:  # a plug-in may fail; the rest of the site is made without it
-            without.append(f"{cell.task}, {cell.model}: {_reason(error)}")
+            failures.setdefault(f"{cell.benchmark}: heat maps", error)
             continue
         label = words.setting_label(words.settings(cell.settings), cell.judge)
         title = words.joined(words.short_name(cell.task, cell.benchmark), label)
@@ -279,7 +291,3 @@ def heat_maps(
         return maps, []
     first = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
     return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"

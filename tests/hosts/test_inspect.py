@@ -115,7 +115,7 @@ def test_a_conversation_is_judged_and_its_turns_counted(
     assert sorted(len(case.verdicts) for case in cases) == [1, 2]
     assert all(len(case.scores["judge_score"]) == len(case.responses) for case in cases)
     pack(collect_with_files([tmp_path / "logs"]), tmp_path / "b.zip")
-    [packed] = read_bundle(tmp_path / "b.zip")
+    [packed] = read_bundle(tmp_path / "b.zip", [])
     assert (packed.row["host"], packed.row["model"], packed.scores["turn"].n_unique()) == (
         "inspect",
         "stub",

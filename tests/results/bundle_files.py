@@ -80,7 +80,7 @@ def state_again(path: Path) -> None:
 
     before, check._check_stated = check._check_stated, lambda *_: None
     try:
-        right = iter([check.stated_of(run).model_dump() for run in check.read_bundle(path)])
+        right = iter([check.stated_of(run).model_dump() for run in check.read_bundle(path, [])])
     finally:
         check._check_stated = before
     rewrite(path, on_stated(lambda run: run.update(next(right))))

@@ -41,7 +41,8 @@ def test_rows_of_a_later_judge_have_the_labels_of_the_run(tmp_path: Path) -> Non
 
 def test_the_place_of_the_accepted_answer_comes_from_the_case_s_id() -> None:
     def place(case: str, **labels: Any) -> str | None:
-        [text] = label_texts("ada_leval", case, labels, [{}])
+        added = catalogue.benchmark("ada_leval").labels(case, labels)
+        [text] = label_texts({**labels, **added}, [{}])
         return None if text is None else json.loads(text).get("accepted_answer_at")
 
     assert [place(f"17_A{n}", num_answers=10) for n in (1, 3, 5, 10)] == [
@@ -62,7 +63,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_s
     st.lists(st.dictionaries(st.text(max_size=5), VALUES), min_size=1),
 )
 def test_labels_are_json_of_short_values(case: dict[str, Any], turns: list[dict[str, Any]]) -> None:
-    texts = label_texts("ethic", "c", case, turns)
+    texts = label_texts(case, turns)
     assert len(texts) == len(turns)
     for text, own in zip(texts, turns, strict=True):
         held = {} if text is None else json.loads(text)

@@ -113,7 +113,7 @@ def test_a_hostile_bundle_is_named_and_skipped(name: str, tmp_path: Path) -> Non
     [one] = pack(collect_with_files([tmp_path / "r"]), tmp_path / "b")
     rewrite(one.path, change)
     with pytest.raises(InputError, match=message) as caught:
-        read_bundle(one.path)
+        read_bundle(one.path, [])
     assert str(caught.value).startswith(f"{one.path}: ") and "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
     found = collect([tmp_path / "good", one.path])
@@ -123,14 +123,14 @@ def test_a_hostile_bundle_is_named_and_skipped(name: str, tmp_path: Path) -> Non
 def test_more_rows_than_are_read(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_module, "MOST_ROWS", 3)
     with pytest.raises(InputError, match=r"scores\.parquet cannot be read \(\d+ rows; at most 3 are read"):
-        read_bundle(packed)
+        read_bundle(packed, [])
 
 
 def test_a_manifest_that_nests(tmp_path: Path) -> None:
     path = tmp_path / "x.lct.zip"
     path.write_bytes(zipped([(MANIFEST, b'{"a":' * 100_000), (SCORES_MEMBER, b"")]))
     with pytest.raises(InputError, match="cannot be read"):
-        read_bundle(path)
+        read_bundle(path, [])
 
 
 def test_damage_to_responses_is_seen_before_they_are_read(packed: Path) -> None:
@@ -141,7 +141,7 @@ def test_damage_to_responses_is_seen_before_they_are_read(packed: Path) -> None:
     content[member.header_offset + 30 + len(member.filename) + member.compress_size // 2] ^= 255
     packed.write_bytes(bytes(content))
     with pytest.raises(InputError, match=r"responses/\w+\.parquet was changed or damaged|cannot be read"):
-        read_bundle(packed)
+        read_bundle(packed, [])
 
 
 def test_responses_of_other_turns(packed: Path) -> None:
@@ -165,7 +165,7 @@ def test_responses_of_other_turns(packed: Path) -> None:
 def test_the_manifest_may_not_praise(packed: Path, change: dict[str, Any], message: str) -> None:
     rewrite(packed, on_stated(lambda run: run.update(change)))
     with pytest.raises(InputError, match=message):
-        read_bundle(packed)
+        read_bundle(packed, [])
 
 
 def test_bombs(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,18 +173,18 @@ def test_bombs(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rewrite(packed, lambda members: members.update({SCORES_MEMBER: b" " * 10_000}))
     assert packed.stat().st_size < 10_000
     with pytest.raises(InputError, match="unpacks to 10,000 bytes, more than the 1,000 allowed"):
-        read_bundle(packed)
+        read_bundle(packed, [])
     # A zip that states a smaller size than it unpacks to.
     content = packed.read_bytes().replace(struct.pack("<I", 10_000), struct.pack("<I", 900))
     packed.write_bytes(content)
     with pytest.raises(InputError, match=r"scores\.parquet"):
-        read_bundle(packed)
+        read_bundle(packed, [])
 
 
 def test_many_responses(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_module, "MOST_RESPONSES", 10)
     with pytest.raises(InputError, match="responses unpack to more than the 10 bytes"):
-        read_bundle(packed)
+        read_bundle(packed, [])
 
 
 @settings(max_examples=60, deadline=None)

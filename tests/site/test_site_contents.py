@@ -76,7 +76,7 @@ def test_what_judge_compare_wrote_becomes_a_sentence(tmp_path: Path) -> None:
     )
     assert "agreement.json" in found["first"] and " to " in found["first"]
     write_lm_eval(tmp_path / "runs", judged("mine"))
-    assert judge_sentences(collect([tmp_path / "runs"]), out) == {"first": found["first"]}
+    assert judge_sentences(collect([tmp_path / "runs"]), out, {}) == {"first": found["first"]}
 
 
 def test_agreement_over_splits_becomes_a_sentence(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_the_paper_prints_is_said_of_the_same_model_only(tmp_path: Path) ->
         assert judge_agreement(other) == ""
     write_lm_eval(tmp_path / "a", judged())
     write_lm_eval(tmp_path / "b", judged("mine", "second"))
-    assert list(judge_sentences(collect([tmp_path]), None)) == ["first"]
+    assert list(judge_sentences(collect([tmp_path]), None, {})) == ["first"]
 
 
 def test_chance_is_the_card_s_number_or_what_guessing_scores_on_these_cases(tmp_path: Path) -> None:

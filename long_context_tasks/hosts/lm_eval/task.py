@@ -441,13 +441,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return row
 
     def _scores(self, case: Case) -> list[CaseScores]:
-        responses = self._dialogues[case.id].responses
-        if self.loaded.judging is None:
-            [response] = responses
-            return [self.loaded.score(case, response.text, response.status)]
         from long_context_tasks.judges.task_judge import score_turns
 
         rubric = self.judge.rubric_name if self.judge and self._verdicts else None
+        responses = self._dialogues[case.id].responses
         return score_turns(self.loaded, case, responses, self._verdicts.get(case.id, ()), rubric)
 
     def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:

@@ -215,6 +215,8 @@ class StatedRun(Checked):
     n: int
     n_scored: int
     by_seed: dict[str, dict[str, float]] = Field(default_factory=dict)
+    # Distribution and version of the package that brings the benchmark; empty for ours.
+    brought_by: Annotated[str, Field(pattern="^[ -~]*$", max_length=LONGEST)] = ""
 
 
 class Manifest(Checked):
@@ -265,8 +267,11 @@ def _parquet(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def read_bundle(path: Path) -> list[BundleRun]:
-    """Return all runs of a bundle after checking them; the error names the first fault."""
+def read_bundle(path: Path, problems: list[str]) -> list[BundleRun]:
+    """Return the runs of a bundle after checking them; the error names the first fault.
+
+    ``problems`` takes runs of tasks of other packages that are not here; they are left out.
+    """
     with _opened(path) as file:
         manifest = _manifest(path, file)
         if not manifest.runs:
@@ -280,8 +285,14 @@ def read_bundle(path: Path) -> list[BundleRun]:
         table = _table(path, file, SCORES_MEMBER, _SCORES)
     scores = pl.DataFrame(table).with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
     rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
+    known, foreign = {spec.name for spec in catalogue.task_specs()}, dict[str, str]()
     for number, stated in enumerate(manifest.runs, start=1):
         place = f"{MANIFEST}, run {number}"
+        if stated.brought_by and (task := str(stated.row.get("task"))) not in known:
+            foreign[str(stated.row.get("run"))] = (
+                f"{path}: {place} is left out: {task[:80]!r} needs the package {stated.brought_by}"
+            )
+            continue
         row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
         if row["run"] in rows:
             raise _fault(path, f"{place}: run {row['run']} is listed twice")
@@ -291,8 +302,9 @@ def read_bundle(path: Path) -> list[BundleRun]:
         str(run): frame
         for (run,), frame in scores.partition_by("run", as_dict=True, maintain_order=True).items()
     }
-    if set(frames) != set(rows):
+    if set(frames) != {*rows, *foreign}:
         raise _fault(path, "has runs without scores, or scores without a run")
+    problems += foreign.values()
     runs = []
     for key, (row, stated) in rows.items():
         run = BundleRun(row, stated.label, frames[key], stated.answers, stated.by_seed)
@@ -451,6 +463,7 @@ def stated_of(run: BundleRun) -> StatedRun:
         n=int(numbers["n"]),
         n_scored=int(numbers["n_scored"]),
         by_seed={seed: dict(values) for seed, values in run.by_seed.items()},
+        brought_by=catalogue.package_of(run.row["benchmark"]),
     )
 
 

@@ -106,7 +106,9 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
     runs, problems = list(stored.runs), list(stored.problems)
     for bundle in bundles:
         try:
-            runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle)]
+            left_out: list[str] = []
+            runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle, left_out)]
+            problems += [Problem(bundle, message) for message in left_out]
         except InputError as error:
             problems.append(Problem(bundle, str(error)))
     return FoundRuns(tuple(runs), tuple(problems), stored.begun)
@@ -120,7 +122,7 @@ def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
     seen: dict[str, Path] = {}
     for path in paths:
         try:
-            runs = read_bundle(path)
+            runs = read_bundle(path, problems)
         except InputError as error:
             problems.append(str(error))
             continue

@@ -316,7 +316,7 @@ def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: 
         write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)
     collected = collect_with_files([tmp_path / "runs"])
     cells = cells_of(collected.collection)
-    found = heat_maps(collected, cells, None)[0]
+    found = heat_maps(collected, cells, None, {})[0]
     assert [each.task for each in found] == ["ethic_recall_books", "ethic_summarize_books"]
     recall, summarize = (each.map for each in found)
     assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
@@ -330,7 +330,7 @@ def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: 
     # The labels of the cases come from the task where the files have none.
     assert collected.collection.scores["labels"].null_count() == 0
     shutil.rmtree(moved)
-    maps, notes = heat_maps(collected, cells, None)
+    maps, notes = heat_maps(collected, cells, None, {})
     assert maps == [] and len(notes) == 1 and notes[0].startswith("2 cells have no scores")
 
 
