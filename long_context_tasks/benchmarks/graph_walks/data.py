@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.graph_walks.scoring import METRICS, score_case
@@ -33,7 +34,7 @@ _OPERATION = "\nOperation:\n"  # separates the graph from the question
 
 class _Row(PublishedRow):
     prompt: str
-    problem_type: str
+    problem_type: Annotated[Literal["bfs", "parents"], BeforeValidator(str.lower)]
     answer_nodes: list[str] = Field(validation_alias=AliasChoices("answer_nodes", "answer"))
 
 
@@ -63,7 +64,7 @@ def convert(path: Path, folder: Path) -> None:
 
 def _cases(task: str, rows: list[_Row], writer: CaseWriter) -> Iterator[Case]:
     for number, row in enumerate(rows, start=1):
-        if row.problem_type.lower() == task:
+        if row.problem_type == task:
             graph, mark, operation = row.prompt.rpartition(_OPERATION)
             key = text_key(graph)
             writer.add_documents([(key, graph)])

@@ -69,8 +69,7 @@ def _question(task: str, dice: Dice, edges: list[tuple[str, str]], hops: int) ->
         children[start].add(end)
         parents[end].add(start)
     depth = dice.whole(1, hops) if task == "bfs" else 1
-    while True:
-        node = dice.pick(edges)[1]
+    for node in dice.shuffled(sorted(parents)):
         if task == "parents":
             gold, operation = parents[node] - {node}, f"Find the parents of node {node}."
         else:
@@ -78,6 +77,7 @@ def _question(task: str, dice: Dice, edges: list[tuple[str, str]], hops: int) ->
             operation = f"Perform a BFS from node {node} with depth {depth}."
         if gold:
             return operation, gold, depth
+    raise InputError(f"no node of a graph with {len(parents)} nodes is {depth} edges away; give fewer --hops")
 
 
 def nodes_at(children: Mapping[str, set[str]], start: str, depth: int) -> set[str]:

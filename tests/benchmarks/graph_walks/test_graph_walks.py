@@ -14,6 +14,7 @@ from lm_eval.tasks.graphwalks.utils import process_results
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.graph_walks.scoring import score_case
+from long_context_tasks.benchmarks.graph_walks.seeded import BUILDERS, GraphSettings
 from long_context_tasks.schema import Case, InputError, Options, Turn
 
 NODE = st.text("0123456789abcdef", min_size=10, max_size=10)
@@ -84,6 +85,17 @@ def test_seeded_gold_nodes_follow_from_the_prompt(task: str, length: str) -> Non
         assert gold == set(case.turns[0].gold) != set()
 
 
+def test_a_depth_that_no_node_has_is_an_error() -> None:
+    builder, settings = BUILDERS["bfs"], GraphSettings((900,), branching=1, hops=20)
+    found = []
+    for number in range(12):
+        try:
+            found.append(builder.make(settings, 900, number).cases[0].turns[0].labels["depth"])
+        except InputError as error:
+            assert "--hops" in str(error)
+    assert 0 < len(found) < 12
+
+
 def distances(edges: list[list[str]], start: str) -> dict[str, int]:
     steps, waiting = {start: 0}, deque([start])
     while waiting:
@@ -118,6 +130,12 @@ def test_a_damaged_file_is_an_error_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"graphwalks_128k_and_shorter.parquet, row 1.*answer_nodes.*lct data fetch"
     ):
+        load_task("graph_walks_bfs_128k", options)
+    rows = [{"prompt": "p", "answer_nodes": ["a"], "problem_type": "shortest path"}]
+    pq.write_table(
+        pa.Table.from_pylist(rows), tmp_path / "graph_walks" / "graphwalks_128k_and_shorter.parquet"
+    )
+    with pytest.raises(InputError, match=r"row 1.*problem_type"):
         load_task("graph_walks_bfs_128k", options)
     (tmp_path / "graph_walks" / "graphwalks_128k_and_shorter.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"damaged or cut short.*lct data fetch graph_walks"):

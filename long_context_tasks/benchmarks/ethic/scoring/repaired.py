@@ -176,8 +176,16 @@ def _is_heading(words: str) -> bool:
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
-    """Return labels as :func:`recalled_items` reads items; empty if "None" is right."""
-    texts = [THOUSANDS.sub("", label) if domain in _NUMERIC else label for label in labels]
+    """Return labels as :func:`recalled_items` reads items; empty if "None" is right.
+
+    >>> sorted(recall_labels(["Health and Social Care", "Home Office"], "debates"))
+    ['health', 'home office', 'social care']
+    """
+    if domain in _NUMERIC:
+        texts = [THOUSANDS.sub("", label) for label in labels]
+    else:
+        # A label with "and" in it is split in responses, so a verbatim repeat must find its parts.
+        texts = [part for label in labels for part in _NEXT_ITEM.split(label)]
     return {item for item in map(_normalized, texts) if item not in ("", NONE)}
 
 
