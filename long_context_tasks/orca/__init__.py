@@ -1,7 +1,8 @@
-"""ORCA: a language model with a small head that reads an answer once and predicts the mean and the spread of people's ratings.
+"""ORCA: a language model with a head that predicts the mean and variance of an answer's human ratings.
 
-Sedláček, Barahona, Yusuf et al., ORCA: Open-ended Response Correctness Assessment for Audio Question Answering (TACL 2026). ``train/`` trains
-a judge, ``study/`` replicates the paper's tables. Modules that need torch are not imported here::
+Sedláček, Barahona, Yusuf et al., ORCA: Open-ended Response Correctness Assessment for Audio Question
+Answering (TACL 2026). ``train/`` trains a judge, ``study/`` replicates the paper's tables. Modules that need
+torch are not imported here::
 
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.checkpoint import load_checkpoint

@@ -1,16 +1,17 @@
-"""Checkpoints in the layout of the released ones.
+"""Checkpoints, in the released layout.
 
 ::
 
     DIR/model/config.yaml          score_type, use_cls_token, init_type
-    DIR/model/lm/                  the language model, or only a LoRA adapter of it
+    DIR/model/lm/                  the language model, or only its LoRA adapter
     DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token if used
     DIR/tokenizer/
-    DIR/args.yaml                  training arguments, score_type among them
-    DIR/metrics.yaml               figures on the development part; optional
-    DIR/agreement.json             agreement with people there, next to the best shortcut; only in ours
+    DIR/args.yaml                  training arguments, including score_type
+    DIR/metrics.yaml               metrics on the development set; optional
+    DIR/agreement.json             human agreement there, and the best shortcut's; only in ours
 
-A checkpoint is written to a temporary folder and moved to its place. Nothing is unpickled: the head is read with ``weights_only``.
+A checkpoint is written to a temporary folder and then moved into place. Loading never unpickles: the head is
+read with ``weights_only``.
 """
 
 import hashlib
@@ -36,25 +37,25 @@ if TYPE_CHECKING:
 
 HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
-# Suffixes of the files in a base model's folder that its predictions depend on.
+# Suffixes of base-model files that affect predictions.
 _BASE_FILES = (".safetensors", ".bin", ".json")
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 MAX_PARENTS = 6
-"""Number of parent folders that are searched for ``args.yaml``, as in the released clamping program."""
+"""Number of parent folders searched for ``args.yaml``, as in the released clamping program."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    folder: Path  # DIR of the layout above
-    model: "OrcaModel"  # in evaluation mode, or in training mode if it was loaded to be trained
-    tokenizer: Any  # of transformers, with a padding token
+    folder: Path  # DIR in the layout above
+    model: "OrcaModel"  # in evaluation mode, or in training mode if loaded with trainable=True
+    tokenizer: Any  # a transformers tokenizer with a padding token
     args: Mapping[str, Any]  # training arguments; empty without args.yaml
 
 
 def find_checkpoint(path: Path) -> Path:
     """Return the folder DIR of a checkpoint, given DIR or DIR/model."""
-    # The released code names DIR/model.
+    # The released code expects DIR/model.
     folder = path.parent if not (path / "model").is_dir() and (path / "config.yaml").is_file() else path
     model = folder.resolve() / "model"
     if not (model / "config.yaml").is_file():
@@ -78,7 +79,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_args(start: Path) -> dict[str, Any]:
-    """Read the first ``args.yaml`` in a folder or in the six folders above it; empty if all lack it."""
+    """Read the first ``args.yaml`` in a folder or its six nearest parents; empty if none has one."""
     for folder in (start, *list(start.resolve().parents)[:MAX_PARENTS]):
         if (folder / "args.yaml").is_file():
             return read_yaml_mapping(folder / "args.yaml")
@@ -91,18 +92,18 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
 
 
 def fingerprint(path: Path, base_model: str | None = None) -> str:
-    """Return twelve digits of the SHA-256 of everything that a prediction depends on: the files, and the base model of an adapter."""
+    """Return a 12-digit hash of everything that affects predictions: the files and an adapter's base model."""
     folder = find_checkpoint(path)
-    # Without its base an adapter predicts nothing.
+    # An adapter cannot predict without its base model.
     adapter = folder / "model" / "lm" / _ADAPTER
     if adapter.is_file():
         base_model = base_model or read_yaml_mapping(adapter).get("base_model_name_or_path")
-    # YAML may hold dates, which JSON does not.
+    # YAML may contain dates, which JSON cannot represent.
     parts = [json.dumps(read_args(folder), sort_keys=True, default=str)]
     files = sorted(each for part in ("model", "tokenizer") for each in (folder / part).rglob("*"))
     if adapter.is_file() and base_model and Path(base_model).is_dir():
         files += sorted(each for each in Path(base_model).iterdir() if each.suffix in _BASE_FILES)
-    # A hub repository is not downloaded for its fingerprint; its name must do.
+    # A hub repository is not downloaded just for the fingerprint; its name is used instead.
     elif adapter.is_file():
         parts.append(str(base_model))
     try:
@@ -125,10 +126,12 @@ def load_checkpoint(
 
     Args:
         path: DIR, or DIR/model as in the released code.
-        dtype: of the language model; ``auto`` for float32 on the CPU and bfloat16 on a GPU. The head is float32.
-        base_model: folder or hub id of the base of a LoRA adapter; None for the one that the adapter names.
-        tokenizer: its folder if it is not DIR/tokenizer.
-        trainable: keep a LoRA adapter separate and trainable instead of merging it, and return the model in training mode.
+        dtype: of the language model; ``auto`` means float32 on the CPU and bfloat16 on a GPU. The head is
+            always float32.
+        base_model: folder or hub id of a LoRA adapter's base model; None for the one named in the adapter.
+        tokenizer: tokenizer folder, if not DIR/tokenizer.
+        trainable: keep a LoRA adapter separate and trainable instead of merging it, and return the model in
+            training mode.
     """
     folder = find_checkpoint(path)
     config = read_config(folder)
@@ -154,7 +157,7 @@ def load_checkpoint(
 
 @contextmanager
 def named_failures(subject: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
-    """Turn any exception of loading a model into an InputError about ``subject``."""
+    """Turn any exception raised while loading a model into an InputError about ``subject``."""
     try:
         yield
     except InputError:
@@ -163,7 +166,7 @@ def named_failures(subject: str, remedy: str = "check the folder or the hub id")
         raise lacking("orca", "ORCA", str(error.name)) from error
     except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
-        if not version("transformers").startswith("4."):  # lm-eval installs others
+        if not version("transformers").startswith("4."):  # lm-eval installs other versions
             remedy = str(lacking("orca", "ORCA", "transformers 4"))
         raise InputError(
             f"{subject}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}"
@@ -171,7 +174,7 @@ def named_failures(subject: str, remedy: str = "check the folder or the hub id")
 
 
 def choose_device(device: str) -> str:
-    """Resolve ``auto``, the GPU if there is one, and check that the device can be used."""
+    """Resolve ``auto`` to the GPU if there is one, and check that the device is usable."""
     import torch
 
     if device == "auto":
@@ -185,7 +188,7 @@ def choose_device(device: str) -> str:
 
 
 def load_tokenizer(source: Path | str) -> Any:
-    """Load a tokenizer that pads on the right, with the end-of-sequence token if it has no padding token."""
+    """Load a tokenizer that pads on the right; the end-of-sequence token is the fallback padding token."""
     from transformers import AutoTokenizer
 
     if isinstance(source, Path) and not source.is_dir():
@@ -193,21 +196,22 @@ def load_tokenizer(source: Path | str) -> Any:
             f"{source}: the checkpoint lacks its tokenizer; fetch it again, or name the tokenizer's folder"
         )
     tokenizer: Any = AutoTokenizer.from_pretrained(source)  # type: ignore[no-untyped-call,unused-ignore]
-    # Positions of the tokens must not depend on the other items of a batch.
+    # Token positions must not depend on the other items in a batch.
     tokenizer.padding_side = "right"
-    # Llama and others have none, and padding is masked.
+    # Llama and others have none; any token works, because padding is masked.
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
 def load_lm(source: Path | str, dtype: Any) -> Any:
-    """Load a causal language model and check that its files hold every weight that is run."""
+    """Load a causal language model and check that its files contain every weight the model uses."""
     from transformers import AutoModelForCausalLM
 
     loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
     lm, info = loaded
-    # transformers replaces missing weights by random numbers. The vocabulary projection is never run, so it may be missing, unless it shares its weights with the input embedding.
+    # transformers replaces missing weights with random numbers. The vocabulary projection is never run, so it
+    # may be missing, unless it shares its weights with the input embedding.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
@@ -238,7 +242,7 @@ def _load_adapted(folder: Path, dtype: str, base_model: str | None, trainable: b
             f"{folder}: the LoRA adapter lacks its weights, {_ADAPTER_WEIGHTS[0]}; fetch it again"
         )
     adapted: Any = PeftModel.from_pretrained(lm, folder, is_trainable=trainable)
-    # peft does not report missing weights, and an adapter with its initial weights changes nothing.
+    # peft does not report missing weights, and an adapter with its initial weights has no effect.
     wanted = get_peft_model_state_dict(adapted)
     found = load_peft_weights(str(folder), device="cpu")
     _complete(sorted(set(wanted) - set(found)), len(wanted), f"{folder}: the LoRA adapter")
@@ -290,7 +294,7 @@ def save_checkpoint(
     import torch
 
     folder = folder.absolute()
-    # A run that was killed between two renames has left the old checkpoint aside.
+    # A run killed between the two renames leaves the old checkpoint set aside.
     bring_back(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}: exists and is not a checkpoint; name another folder")
@@ -299,15 +303,15 @@ def save_checkpoint(
         "score_type": model.head.name,
         "use_cls_token": model.cls_token is not None,
     }
-    # float32 on the CPU, so that the file does not depend on the device.
+    # float32 on the CPU, so that the file does not depend on the device
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
     with whole_folder(folder) as part:
         (part / "model").mkdir()
         _write_yaml(part / "model" / "config.yaml", config)
         for adapter in getattr(model.lm, "peft_config", {}).values():
-            if isinstance(adapter.target_modules, set):  # its order differs between processes
+            if isinstance(adapter.target_modules, set):  # the order of a set differs between processes
                 adapter.target_modules = sorted(adapter.target_modules)
-        # Of a LoRA model this writes only the adapter, as in the released checkpoints.
+        # For a LoRA model this writes only the adapter, as in the released checkpoints.
         model.lm.save_pretrained(part / "model" / "lm")
         torch.save(head, part / "model" / HEAD)
         tokenizer.save_pretrained(part / "tokenizer")

@@ -1,8 +1,9 @@
-"""Checks that a judge reads correctness: shortcuts that read no answer, and scores with another question's reference or none.
+"""Tests of whether a judge measures correctness: shortcut baselines, and wrong or empty references.
 
-Shortcuts predict an answer's rating from the model that answered and the lengths of answer and reference. A judge that does not beat them has
-not shown that it judges correctness. Identity predicts the mean rating of the answering model. Lengths add a kernel ridge regression
-(Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an indicator of each model.
+Shortcuts predict an answer's rating from the answering model's identity and the lengths of answer and
+reference. A judge that does not beat them has not been shown to measure correctness. The identity shortcut
+predicts the answering model's mean rating. The length shortcut adds kernel ridge regression (Gaussian kernel,
+width 1, penalty 1) on log lengths in characters and, with identity, a model indicator.
 """
 
 import json
@@ -28,29 +29,29 @@ from long_context_tasks.stats.raters import (
 )
 
 AGREEMENT = "agreement.json"
-"""File of a checkpoint that holds its :class:`HeldOutAgreement`."""
+"""Checkpoint file that stores the :class:`HeldOutAgreement`."""
 
 
-# Name to whether the shortcut uses the answering model, and the lengths.
+# Shortcut name -> (uses the answering model, uses the lengths).
 SHORTCUTS = {
     "identity only": (True, False),
     "identity + lengths": (True, True),
     "lengths only": (False, True),
 }
 _FOLDS = 10
-# Fitting solves a dense system, so of more answers only every second, third, ... is used.
+# Fitting solves a dense system, so larger data are thinned to every second, third, ... answer.
 _MOST = 1_500
 
 
 def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
-    """Return the answers, each with the reference of the next question that has a different one."""
+    """Pair each answer with the next question's reference that differs from its own."""
     numbers = question_numbers(items)
     references: dict[int, str | None] = {}
     for number, item in zip(numbers, items, strict=True):
         references.setdefault(number, item.reference)
     changed = []
     for number, item in zip(numbers, items, strict=True):
-        # The next one, not a random one, so that a control can be repeated.
+        # The next one instead of a random one, so that the control is reproducible.
         following = (references[(number + step) % len(references)] for step in range(1, len(references)))
         other = next((text for text in following if text != item.reference), None)
         if other is None:
@@ -60,26 +61,25 @@ def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
 
 
 def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaItem]]]:
-    """Return name and answers of each control: another question's reference, if references differ, and an empty reference."""
+    """Return the name and answers of each control: a wrong reference (if references differ) and an empty one."""
     controls = [(NO_REFERENCE, [replace(item, reference="") for item in items])]
-    # With one reference for all answers there is no other one to show.
+    # If all answers share one reference, there is no wrong one to use.
     if len({item.reference for item in items}) > 1:
         controls.insert(0, (MISMATCHED, with_other_references(items)))
     return controls
 
 
 class HeldOutAgreement(Checked):
-    """Agreement of a judge with people on answers that it did not learn from, next to the best shortcut."""
+    """A judge's agreement with humans on held-out answers, compared with the best shortcut's."""
 
     answers: int
     questions: int
-    # Spearman's correlation with people's mean ratings; None if it does not exist, as for constant
-    # predictions.
+    # Spearman's correlation with mean human ratings; None if undefined, as for constant predictions
     rho: float | None
-    # shortcut, shortcut_rho: the best of SHORTCUTS, and its correlation; None if none has one
+    # shortcut, shortcut_rho: the best of SHORTCUTS and its correlation; None if no shortcut has one
     shortcut: str | None
     shortcut_rho: float | None
-    # low, high: 95 % interval over questions of rho minus shortcut_rho, or of rho without a shortcut
+    # low, high: 95 % interval, clustered by question, of rho minus shortcut_rho, or of rho without a shortcut
     low: float | None
     high: float | None
 
@@ -87,12 +87,12 @@ class HeldOutAgreement(Checked):
     def measure(
         cls, train: Sequence[OrcaItem], held_out: Sequence[OrcaItem], means: Sequence[float]
     ) -> "HeldOutAgreement":
-        """Compare the predicted means of held-out answers with their ratings, and with shortcuts learned from the training answers."""
+        """Compare a judge's predicted means on held-out answers with their ratings and with fitted shortcuts."""
         truth = [float(item.rating_mean or 0) for item in held_out]
         questions = question_numbers(held_out)
         predicted = predict_by_shortcuts(train, held_out)
         rhos = {name: correlate(values, truth, "spearman") for name, values in predicted.items()}
-        # A shortcut that predicts a constant has no correlation.
+        # The correlation of constant predictions is undefined.
         existing = [name for name, rho in rhos.items() if not math.isnan(rho)]
         best = max(existing, key=rhos.__getitem__, default=None)
         if best is None:
@@ -116,7 +116,7 @@ class HeldOutAgreement(Checked):
 
     @property
     def doubt(self) -> str | None:
-        """Reason to doubt the judge's scores; None if it agrees with people more than the best shortcut."""
+        """Reason to doubt the judge's scores; None if it agrees with humans better than the best shortcut."""
         if self.low is not None and self.low > 0:
             return None
         rho = "none" if self.rho is None else f"{self.rho:.3f}"
@@ -130,7 +130,7 @@ class HeldOutAgreement(Checked):
 
 
 def doubt_of(checkpoint: Path) -> str | None:
-    """Return the reason to doubt the scores of a checkpoint, by the agreement with people that it carries."""
+    """Return the reason to doubt a checkpoint's scores, based on its stored human agreement."""
     path = checkpoint / AGREEMENT
     if not path.is_file():
         return (
@@ -145,9 +145,9 @@ def doubt_of(checkpoint: Path) -> str | None:
 def beside_shortcuts(
     items: Sequence[OrcaItem], scores: Mapping[str, Sequence[float | None]]
 ) -> list[Correlation]:
-    """Correlate scores with the ratings of the rated answers, then shortcuts that learn from the other questions.
+    """Correlate scores with human ratings, followed by shortcuts fitted to the other questions' answers.
 
-    ``scores`` has the scores of each rater in the order of the items.
+    ``scores`` maps each rater to its scores, in item order.
     """
     indices = [index for index, item in enumerate(items) if item.ratings]
     rated = [items[index] for index in indices]
@@ -156,7 +156,7 @@ def beside_shortcuts(
     raters: dict[str, Sequence[float | None]] = {
         name: [values[index] for index in indices] for name, values in scores.items()
     }
-    # Shortcuts are tested on questions that they did not learn from.
+    # Shortcuts are tested on questions they were not fitted to.
     if len(set(questions)) > 1:
         raters |= predict_across_questions(rated)
     correlations = [
@@ -167,7 +167,7 @@ def beside_shortcuts(
 
 
 def predict_by_shortcuts(train: Sequence[OrcaItem], test: Sequence[OrcaItem]) -> dict[str, list[float]]:
-    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, on 0 to 1; only by length if no answer names its model."""
+    """Predict mean ratings on [0, 1] with each shortcut; only by length if no answer names its model."""
     named = any(item.model for item in (*train, *test))
     return {
         name: _predict_by(name, train, test, train) for name in SHORTCUTS if named or not SHORTCUTS[name][0]
@@ -175,10 +175,10 @@ def predict_by_shortcuts(train: Sequence[OrcaItem], test: Sequence[OrcaItem]) ->
 
 
 def predict_across_questions(answers: Sequence[OrcaItem]) -> dict[str, list[float]]:
-    """Predict each mean rating by every shortcut; the effect of lengths is fitted to the answers to other questions.
+    """Predict each mean rating from each shortcut, with length effects fitted to the other questions.
 
-    The mean ratings of the models include the predicted answer: a mean without it is low exactly if its rating is high, which would
-    reverse the ranking.
+    The models' mean ratings include the predicted answer: a leave-one-out mean is low exactly when the
+    held-out rating is high, which would reverse the ranking.
     """
     folds = [number % _FOLDS for number in question_numbers(answers)]
     named = any(item.model for item in answers)
@@ -197,7 +197,7 @@ def predict_across_questions(answers: Sequence[OrcaItem]) -> dict[str, list[floa
 def _predict_by(
     shortcut: str, train: Sequence[OrcaItem], test: Sequence[OrcaItem], known: Sequence[OrcaItem]
 ) -> list[float]:
-    """Fit a shortcut to the answers of ``train``; the effect of lengths is added to the mean ratings of ``known``."""
+    """Fit a shortcut's length effects to ``train`` and add them to the models' mean ratings in ``known``."""
     identity, lengths = SHORTCUTS[shortcut]
     predicted = _levels(test, known, identity)
     if lengths:
@@ -209,12 +209,13 @@ def _predict_by(
         for start in range(0, len(test), _MOST):
             part = slice(start, start + _MOST)
             predicted[part] += _kernel(_columns(test[part], models), rows) @ weights
-    # A regression may leave the scale, which raters cannot. Equal traits get equal ratings, so that ties stay ties.
+    # Regression may leave the rating scale. Rounding gives equal inputs equal predictions, so that ties stay
+    # ties.
     return [round(each, 9) for each in predicted.clip(0.0, 1.0).tolist()]
 
 
 def _levels(items: Sequence[OrcaItem], known: Sequence[OrcaItem], identity: bool) -> Array:
-    """Return the mean rating of each answer's model among the known answers, or of all of them for a model without any."""
+    """Return the mean known rating of each answer's model, or the overall mean if the model has none."""
     ratings: dict[str, list[float]] = {}
     for item in known if identity else ():
         ratings.setdefault(item.model or "", []).append(item.rating_mean or 0.0)

@@ -1,8 +1,9 @@
-"""ORCA's data: JSON Lines with one answer a row and the ratings that people gave it.
+"""ORCA's data: JSON Lines with one answer per row, including its human ratings.
 
-A row has ``question``, ``reference``, ``candidate``; optionally ``rationale`` (the context), ``transcription``, ``ratings`` (a number or
-``null`` for each rater) and ``scale`` (lowest and highest rating, [1, 5] by default). Ratings are mapped from their scale to 1 ... 5, so a 0
-of a scale that starts at 0 becomes a 1 and is kept.
+A row has ``question``, ``reference``, ``candidate``; optionally ``rationale`` (the context),
+``transcription``, ``ratings`` (a number or ``null`` per rater) and ``scale`` (lowest and highest rating, [1,
+5] by default). Ratings are mapped from their scale to [1, 5], so a 0 on a scale that starts at 0 becomes a 1
+and is kept.
 """
 
 import statistics
@@ -20,17 +21,20 @@ from long_context_tasks.schema.validated import Checked, Number, validated
 HeadName = Literal["beta", "multinomial", "bernoulli"]
 HEAD_NAMES: tuple[HeadName, ...] = get_args(HeadName)
 SCALE = (1.0, 5.0)
-"""The scale that models are trained on."""
+"""Rating scale used for training."""
 MIN_FOR_VARIANCE = 3
-"""Number of ratings below which the variance of an item is not used."""
+"""Minimum number of ratings for an item's variance to be used."""
 MISMATCHED, NO_REFERENCE = "mismatched reference", "no reference"
-"""Names of the controls, in which a judge reads another question's reference, or none."""
+"""Names of the controls, in which a judge sees another question's reference or none."""
 Rules = Literal["checked", "released"]
-"""How rows are read. ``checked``: every fault is an error. ``released``: as the released code reads them, which masks ratings outside
-0 ... 5, keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null, a transcription included."""
+"""How rows are read.
+
+``checked``: every fault is an error. ``released``: as in the released code, which masks ratings outside [0,
+5], keeps a 0 below the [1, 5] scale, and writes "None" for a null text or transcription.
+"""
 
 ROWS = "JSON Lines, one rated answer a row"
-# Names of the field in this package, in the released data and in collections of graded answers.
+# Field names in this package, in the released data and in collections of graded answers.
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
 
 
@@ -45,9 +49,9 @@ Ends = Annotated[list[Number], Field(min_length=2, max_length=2), AfterValidator
 
 
 class StrictRow(Checked):
-    """Fields that are read from a JSON row; other fields are ignored, and no value is converted."""
+    """Base for JSON rows: other fields are ignored, and values are not converted."""
 
-    # Strict, because "4" or true for a rating is more likely a mistake than a number.
+    # Strict, because a rating of "4" or true is more likely a mistake than a number.
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
@@ -75,23 +79,23 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class OrcaItem:
-    id: str  # from the row, otherwise row N
-    # question, reference, candidate: texts as they came; None only under the released rules
+    id: str  # from the row; otherwise "row N"
+    # question, reference, candidate: original texts; None only under the released rules
     question: str | None
     reference: str | None
     candidate: str | None
     rationale: str | None = None  # context of the question, such as why the reference is right
     transcription: str | None = None
-    # The ratings that are not null, on 1 ... 5 (a 0 is possible under the released rules).
+    # Ratings that are not null, on [1, 5] (under the released rules possibly 0).
     ratings: tuple[float, ...] = ()
     # question_id, model: used for splits
     question_id: str | None = None
     model: str | None = None
-    # domain, category: strata of splits: the fields of these names (or modality for the domain), otherwise
+    # domain, category: strata for splits, from the fields of these names (or modality for domain); otherwise
     # the two parts of source
     domain: str = ""
     category: str = ""
-    row: Mapping[str, Any] = field(default_factory=dict, compare=False)  # all fields as they came
+    row: Mapping[str, Any] = field(default_factory=dict, compare=False)  # all original fields
 
     @property
     def unit_ratings(self) -> tuple[float, ...]:
@@ -99,22 +103,22 @@ class OrcaItem:
 
     @property
     def rating_mean(self) -> float | None:
-        """Mean rating on 0 ... 1; None without ratings."""
+        """Mean rating on [0, 1]; None without ratings."""
         return statistics.fmean(self.unit_ratings) if self.ratings else None
 
     @property
     def rating_variance(self) -> float | None:
-        """Unbiased variance (divisor n - 1) on 0 ... 1; None below three ratings."""
+        """Unbiased variance (divisor n - 1) on [0, 1]; None with fewer than three ratings."""
         return statistics.variance(self.unit_ratings) if len(self.ratings) >= MIN_FOR_VARIANCE else None
 
 
 def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
-    """Map a rating to 1 ... 5.
+    """Map a rating to [1, 5].
 
     >>> to_training_scale(0, (0, 1)), to_training_scale(10, (1, 10)), to_training_scale(2.5, (0, 5))
     (1.0, 5.0, 3.0)
     """
-    # Exactly, because the arithmetic below would round.
+    # Returned unchanged, because the arithmetic below would round.
     if scale == SCALE:
         return float(rating)
     share = (rating - scale[0]) / (scale[1] - scale[0])
@@ -122,13 +126,13 @@ def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
 
 
 def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaItem:
-    """Check one row; ``where`` is its place for messages, such as ``train.jsonl, row 3``.
+    """Check one row and return its item; ``where`` locates it in messages, e.g. ``train.jsonl, row 3``.
 
     Raises:
         InputError: a field is missing or wrong, or a rating is outside its scale.
     """
     read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
-    # The released code looks for the field, not for its value, and writes "None" for null.
+    # The released code checks only that the field exists and writes "None" for null.
     null = rules == "released" and "transcription" in row and read.transcription is None
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
@@ -142,7 +146,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         ratings=_ratings(read, where, rules),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),
         model=None if model is None else str(model),
-        # The released data call the stratum "modality".
+        # The released data call this stratum "modality".
         domain=str(row.get("domain") or row.get("modality") or group),
         category=str(row.get("category") or rest),
         row=row,
@@ -155,7 +159,7 @@ def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
     for rating in row.ratings or ():
         if rating is None:
             continue
-        # Vectors of the released code have such ratings; elsewhere they are mistakes.
+        # Test vectors of the released code have such ratings; elsewhere they are mistakes.
         if rules == "released" and (low, high) == SCALE:
             ratings += [rating] if 0 <= rating <= high else []
         elif low <= rating <= high:
@@ -170,10 +174,11 @@ def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
-    """Read a file of answers and check all rows; ``need_ratings`` refuses a row without a rating.
+    """Read a file of answers and check every row; with ``need_ratings``, each row must have a rating.
 
     Raises:
-        InputError: the file or a row cannot be used, or an id is repeated (allowed under the ``released`` rules).
+        InputError: the file or a row cannot be used, or an id is repeated (allowed under the ``released``
+            rules).
     """
     items = []
     place_of: dict[str, str] = {}
@@ -192,7 +197,10 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 
 
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
-    """Refuse a second answer with the same id, because everything is joined to answers by it; ``place_of`` has the places of earlier ones."""
+    """Raise an error if an id is repeated, since results are joined by id.
+
+    ``place_of`` maps earlier ids to their locations.
+    """
     if item.id in place_of:
         raise InputError(
             f"{where}: the id {item.id!r} also belongs to {place_of[item.id]}; give every answer its own id, or remove one of the rows"
@@ -201,7 +209,7 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data that a model cannot learn from, before one is loaded; ``source`` names them in messages."""
+    """Raise an error if a model cannot learn from the data; ``source`` names the data in messages."""
     values = {rating for item in items for rating in item.ratings}
     if not values:
         raise InputError(f"{source}: no ratings in {len(items)} rows; training needs rated answers")

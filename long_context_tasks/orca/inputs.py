@@ -1,7 +1,8 @@
-"""The text that an ORCA model reads, identical to the released code's, and how it is shortened to fit a window.
+"""The input text of an ORCA model, identical to the released code's, and its truncation.
 
-The released models read prompt, context, question, correct answer and candidate answer in one line; ``prompts/`` has the parts. Leaving out the
-question or the rationale, or adding the transcript, are the ablations of the paper's section 6.3.
+The released models read prompt, context, question, correct answer and candidate answer on one line;
+``prompts/`` has the parts. Omitting the question or the rationale, or adding the transcript, reproduces the
+ablations in section 6.3 of the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +15,18 @@ from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.response import writable
 
 _AT_ONCE = 256
-"""Items that are tokenized together."""
+"""Number of items tokenized together."""
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """Parts that the model reads; a model is scored with the parts that it was trained with."""
+    """Which parts the model reads; scoring uses the same parts as training."""
 
-    # question, rationale: the released --skip_question and --skip_rationale leave them out
+    # question, rationale: omitted by the released --skip_question and --skip_rationale
     question: bool = True
     rationale: bool = True
-    # Whether the transcription comes before the rationale, if an item has one, even an empty one
-    # (--add_transcript). It is part of the context, which the rationale opens, so it needs the rationale.
+    # Whether an item's transcription, even an empty one, precedes the rationale (--add_transcript). It is
+    # part of the context section, which the rationale opens, so it needs the rationale.
     transcript: bool = False
     prompt: str = ""  # text before everything else; empty in the released models
 
@@ -39,7 +40,7 @@ class InputFormat:
 
     @classmethod
     def of_args(cls, args: Mapping[str, Any]) -> "InputFormat":
-        """Read the format from training arguments; missing ones have the released models' values."""
+        """Read the format from training arguments; missing ones default to the released models' values."""
         return cls(
             question=not args.get("skip_question", False),
             rationale=not args.get("skip_rationale", False),
@@ -62,7 +63,7 @@ class InputFormat:
         return changed
 
     def lacking(self, items: Sequence[OrcaItem]) -> str | None:
-        """Return a warning if the model reads the rationale and some answers have none."""
+        """Return a warning if the model reads the rationale but some answers have none."""
         lacking = sum(not item.rationale for item in items) if self.rationale else 0
         if not lacking:
             return None
@@ -74,14 +75,14 @@ class InputFormat:
 
 RELEASED_FORMAT = InputFormat()
 _SHORTENED = (1, 3)
-"""Pieces of a text that may be shortened: first the transcript, then the rationale."""
+"""Pieces of the text that may be truncated: first the transcript, then the rationale."""
 
 
 @dataclass(frozen=True)
 class Encoded:
     ids: Sequence[int]  # tokens without special tokens; empty if the item does not fit
-    dropped: int = 0  # tokens that were cut from the context to fit the window
-    fits: bool = True  # False if the item is too long without any context
+    dropped: int = 0  # context tokens cut to fit the window
+    fits: bool = True  # False if the item is too long even without context
 
 
 def _template(name: str) -> tuple[str, str]:
@@ -96,13 +97,13 @@ def _filled(name: str, value: str | None) -> str:
 
 
 def _pieces(item: OrcaItem, form: InputFormat) -> list[str]:
-    """Return the text of an item in five pieces: before, transcript, between, rationale, after."""
+    """Return an item's text in five pieces: before, transcript, between, rationale, after."""
     after = _filled("question", item.question) if form.question else ""
     after += _filled("reference", item.reference) + _filled("candidate", item.candidate)
     if not form.rationale:
         return [form.prompt, "", "", "", after]
     opening, closing = _template("context")
-    rationale = str(item.rationale)  # "None" for a missing one, as the released code writes it
+    rationale = str(item.rationale)  # "None" if missing, as in the released code
     if not form.transcript or item.transcription is None:
         return [form.prompt + opening, "", "", rationale, closing + after]
     before, between = _template("transcription")
@@ -110,7 +111,7 @@ def _pieces(item: OrcaItem, form: InputFormat) -> list[str]:
 
 
 def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
-    """Return the text of an item.
+    """Return an item's input text.
 
     >>> input_text(OrcaItem("1", "Who?", "Anna", "Ann", "Two people."))
     ' |context: Two people. |question: Who? |correct answer: Anna |candidate answer: Ann'
@@ -123,13 +124,14 @@ def encode_items(
 ) -> list[Encoded]:
     """Encode every item, in order.
 
-    A text beyond the window loses the end of its transcription, then the end of its rationale. Question, correct answer and candidate answer
-    stay whole; an item that is too long without any context does not fit.
+    A text longer than the window first loses the end of its transcription, then the end of its rationale.
+    Question, correct answer and candidate answer are never truncated; an item that is too long even without
+    context does not fit.
     """
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
         batch = items[start : start + _AT_ONCE]
-        # Tokenizers reject halves of surrogate pairs, which responses may hold.
+        # Tokenizers reject lone surrogates, which responses may contain.
         pieces = [[writable(piece) for piece in _pieces(item, form)] for item in batch]
         texts = ["".join(each) for each in pieces]
         rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -144,7 +146,10 @@ def encode_items(
 
 
 def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
-    """Cut the context until the text fits. A cut can change the tokens around it, so the text is encoded again after each."""
+    """Cut the context until the text fits.
+
+    A cut can change the tokens around it, so the text is re-encoded after each.
+    """
     if not tokenizer.is_fast:
         raise InputError(
             f"an item is longer than the window of {window} tokens, and only a fast tokenizer can shorten it; "
@@ -163,10 +168,10 @@ def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
             if not piece:
                 break
             start = sum(map(len, pieces[:index]))
-            # Tokens that overlap the piece; the last ones are cut.
+            # Tokens that overlap the piece; cutting starts with the last.
             begins = [a for a, b in row["offset_mapping"] if a < start + len(piece) and b > start]
             kept = len(begins) - (len(ids) - window)
-            # A token that begins before the piece also holds its first characters.
+            # A token that begins before the piece may also contain the piece's first characters.
             cut = max(begins[kept] - start, 0) if kept > 0 else 0
             pieces[index] = piece[:cut]
     return Encoded((), fits=False)

@@ -1,7 +1,8 @@
-"""ORCA as a kind of judge: a judge file with ``kind: orca`` lets a checkpoint judge tasks that are answered in words.
+"""ORCA as a judge: ``kind: orca`` in a judge file selects a checkpoint for tasks with free-text answers.
 
-An answer is sent as a message and a prediction comes back as a reply, so predictions are stored like the verdicts of language models.
-``orca_mean`` and ``orca_std``, both on 0 to 1, replace the metrics of another judge; metrics that need no judge stay.
+An answer is sent as a message and its prediction returned as a reply, so predictions are stored like LLM
+verdicts. ``orca_mean`` and ``orca_std``, both on [0, 1], replace another judge's metrics; metrics that need
+no judge are kept.
 """
 
 import json
@@ -43,27 +44,27 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 METRICS = ("orca_mean", "orca_std")
-"""Mean and standard deviation of people's ratings, as predicted."""
+"""Predicted mean and standard deviation of the human ratings."""
 NOT_PREDICTED = "not_predicted"
 _Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class OrcaConfig(JudgeConfig):
-    """A trained judge, which reads question, reference and response once; ``model`` is the folder of its checkpoint.
+    """A trained judge of question, reference and response; ``model`` is its checkpoint folder.
 
-    It is deterministic and writes no text, so it has no sampling settings, prompt template or rubric.
+    It is deterministic and generates no text, so it has no sampling settings, prompt template or rubric.
     """
 
     kind: Literal["orca"] = "orca"  # type: ignore[assignment]
-    # Folder or hub id of the base model of an adapter, if the adapter names one that does not exist here.
+    # Folder or hub id of an adapter's base model, if the one named in the adapter does not exist here.
     base_model: str | None = None
-    # Variance up to which a mean near an end becomes that end; None for no clamping.
+    # Maximum variance at which a mean near an endpoint is clamped to it; None for no clamping.
     threshold: Annotated[Number, Field(ge=0, lt=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _fixed(cls, row: Any) -> Any:
-        # Seeds and temperature are fields of every judge, but a checkpoint is deterministic.
+        # Every judge has seeds and a temperature, but a checkpoint is deterministic.
         return {**row, "seeds": [None], "temperature": 0.0} if isinstance(row, dict) else row
 
     def _foreign(self) -> tuple[str, ...]:
@@ -81,15 +82,15 @@ class Prediction(Checked):
     model_config = ConfigDict(strict=True, allow_inf_nan=True)
 
     mean: _Unit
-    std: _Unit | None = None  # standard deviation of people's ratings; None from a head that predicts none
-    # low, high: 95 % interval of a single rating; None likewise
+    std: _Unit | None = None  # standard deviation of human ratings; None if the head predicts none
+    # low, high: 95 % interval of a single rating; None in the same case
     low: float | None = None
     high: float | None = None
-    dropped_tokens: int = 0  # context tokens that were cut to fit the window
+    dropped_tokens: int = 0  # context tokens cut to fit the window
 
 
 def read_prediction(reply: str) -> Prediction | None:
-    """Read the prediction in a reply; None for a reply without one, as for an answer that does not fit the window."""
+    """Read the prediction in a reply; None if the reply has none, as when an answer does not fit the window."""
     try:
         return Prediction.model_validate_json(reply)
     except ValidationError:
@@ -106,7 +107,10 @@ RUBRIC = Rubric("orca", 0.0, 1.0, lambda reply: getattr(read_prediction(reply), 
 
 
 def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
-    """Return the task with ORCA as its judge and ``orca_mean`` as headline. A task without a judge that is not answered in words stays as it is."""
+    """Return the task with ORCA as its judge and ``orca_mean`` as headline.
+
+    A task without a judge and without free-text answers is returned unchanged.
+    """
     if task.asked_and_right is None:
         if task.judging is None:
             return task
@@ -114,7 +118,7 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge does not read a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    # Only the arguments of the checkpoint are read here; the model is loaded with the first answer.
+    # Only the checkpoint's arguments are read here; the model is loaded with the first answer.
     checkpoint = find_checkpoint(Path(config.model).expanduser())
     form = InputFormat.of_args(read_args(checkpoint))
     if doubt := doubt_of(checkpoint):
@@ -143,16 +147,16 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
         found = []
         for turn, response in enumerate(responses):
             answer = without_thinking(response or "").text
-            # An empty answer needs no judge: its score is 0.
+            # An empty answer needs no judge: it scores 0.
             if response is None or not answer.strip():
                 continue
             question, reference = asked_and_right(case, turn)
-            # Only a checkpoint that was trained on transcripts reads the document.
+            # Only a checkpoint trained on transcripts reads the document.
             shown = form is not None and form.transcript and case.document
             document = task.cases.documents[str(case.document)] if shown else None
             row = {"question": question, "reference": reference, "candidate": answer}
             row |= {} if document is None else {"transcription": document}
-            # ASCII, because a response may hold half of a surrogate pair.
+            # ASCII, because a response may contain a lone surrogate.
             message = Message("user", json.dumps(row, ensure_ascii=True))
             found.append(JudgeRequest(f"{case.id}_{turn}", (message,), {"case": case.id, "turn": turn}))
         return found
@@ -162,7 +166,7 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
     ) -> CaseScores:
         if isinstance(task.judging, Judging):
             judging = task.judging
-            # Metrics that need no judge are computed by the task, without verdicts.
+            # The task itself computes metrics that need no judge, so it gets no verdicts.
             scores = judging.score_turn(case, turn, response, (), judging.default, status)
         else:
             scores = task.score(case.only(turn), response, status)
@@ -187,10 +191,10 @@ def _rubric(name: str) -> Rubric:
 
 
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
-    """Score an answer; an empty one gets the lowest mean and no spread."""
+    """Score an answer; an empty one gets the lowest mean and zero spread."""
     answer = without_thinking(response or "")
     value, reason = None, NOT_JUDGED
-    # The model's request failed, which is not the model's fault.
+    # The request failed, so the model is not penalised.
     if status is not None:
         reason = status
     elif not answer.text.strip():
@@ -213,7 +217,7 @@ def _check(config: JudgeConfig) -> None:
         raise InputError(
             f"judge {config.name}: its bernoulli head predicts no variance to clamp by; leave threshold out"
         )
-    # Loading would find this too, but only after the model under test has answered.
+    # Loading would also detect this, but only after the evaluated model has answered.
     require("orca", f"judge {config.name}: ORCA", "torch", "transformers", "peft")
 
 
@@ -236,7 +240,7 @@ def _load(config: JudgeConfig) -> Generate:
     return predict
 
 
-# One, because a run has one judge and a checkpoint fills much of the memory.
+# One, because a run has one judge and a checkpoint takes up much of the memory.
 @lru_cache(maxsize=1)
 def _loaded(model: str, base_model: str | None) -> "Checkpoint":
     from long_context_tasks.orca.checkpoint import load_checkpoint
@@ -247,7 +251,7 @@ def _loaded(model: str, base_model: str | None) -> "Checkpoint":
 def _reply(score: "OrcaScore", spread: bool, threshold: float | None) -> Reply:
     if score.mean is None or score.variance is None:
         return Reply(json.dumps({"reason": score.reason}), 0, 0)
-    # Rounding may push a mean slightly beyond 0 or 1.
+    # Rounding may push a mean slightly outside [0, 1].
     mean = min(max(score.mean, 0.0), 1.0)
     row: dict[str, float | None] = {
         "mean": mean if threshold is None else clamp(mean, score.variance, threshold)
@@ -257,7 +261,10 @@ def _reply(score: "OrcaScore", spread: bool, threshold: float | None) -> Reply:
 
 
 def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
-    """Add the revision, under which predictions are stored: that of the judge file or the fingerprint, and the threshold."""
+    """Add the revision used as storage key.
+
+    It consists of the judge file's revision or the checkpoint's fingerprint, and the threshold.
+    """
     assert isinstance(config, OrcaConfig)
     try:
         revision = config.revision or fingerprint(Path(config.model).expanduser(), config.base_model)
@@ -275,8 +282,8 @@ KIND = Kind(
     complete=_with_revision,
     prepare=_judged_by_orca,
     reads_prompts=False,
-    # Enough responses for batches of similar length.
+    # Enough responses to form batches of similar length.
     chunk=256,
     stored=Stored(_judged_before, _stds, METRICS),
 )
-"""Entry of :mod:`long_context_tasks.judges.kinds`."""
+"""Entry in :mod:`long_context_tasks.judges.kinds`."""

@@ -1,8 +1,9 @@
-"""The ORCA model: the body of a language model, one hidden state, one linear layer; and the heads that interpret its outputs.
+"""The ORCA model (language model body, one hidden state, one linear layer) and its heads.
 
-The head ``beta`` is the paper's (section 4.2): two outputs, the logarithms of alpha and beta. ``multinomial`` is that of the released
-models: five outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, and predicts no spread. Parameters have the shape
-(items, outputs), labels (items, raters), padded with -100; everything in float32.
+The paper's head (section 4.2) is ``beta``, with two outputs: the logarithms of alpha and beta. The released
+models use ``multinomial``, with five outputs, one per rating. ``bernoulli`` has two outputs, correct and
+incorrect, and predicts no spread. Parameters have shape (items, outputs); labels have shape (items, raters),
+padded with -100. Everything is float32.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +20,15 @@ from torch.nn.functional import log_softmax
 from long_context_tasks.orca.data import SCALE, HeadName
 
 MASK = -100.0
-"""Label of a missing rating. Every label below 0 is masked."""
+"""Label of a missing rating. All negative labels are masked."""
 EPS = 0.01
-"""Smallest distance of a label from 0 and 1 under the beta head, whose density may be infinite there."""
+"""Minimum distance of a label from 0 and 1 under the beta head, whose density may be infinite there."""
 N_RATINGS = 5
 Floats = NDArray[np.float64]
 
 
 def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
-    """Return the negative log density of each label on 0 ... 1, or 0 for a masked one. Shape of ``labels``."""
+    """Return the negative log density of each label on [0, 1], or 0 if it is masked. Shape of ``labels``."""
     alpha, beta = params.float().exp().unsqueeze(-1).unbind(-2)
     density = Beta(alpha, beta, validate_args=False)
     # The density of a beta distribution may be infinite at 0 and 1.
@@ -37,10 +38,11 @@ def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
 
 
 def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
-    """Return the negative log probability of each rating on 1 ... 5, or 0 for a masked one. Shape of ``labels``.
+    """Return the negative log probability of each rating on [1, 5], or 0 if masked. Shape of ``labels``.
 
-    Ratings beyond the ends count as the nearest end. Other scales yield ratings between two whole numbers (7 of 10 is 3.67); both neighbours
-    share such a rating, so that its mean is kept, while the released code gives it to the lower one.
+    Ratings outside the range count as the nearest endpoint. Other scales yield fractional ratings (7 out of
+    10 is 3.67), which are shared between their two neighbours to keep the mean; the released code assigns
+    them to the lower one.
     """
     log_p = log_softmax(params.float(), dim=-1)
     position = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
@@ -52,7 +54,10 @@ def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 
 def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy against the mean label of each item on 0 ... 1 (0 without labels, as released). Shape (items,)."""
+    """Return the cross-entropy against each item's mean label, scaled to [0, 1]. Shape (items,).
+
+    The loss of an item without labels is 0, as released.
+    """
     rated = labels >= 0
     mean = torch.where(rated, labels.float(), 0.0).sum(-1) / rated.sum(-1).clamp(min=1)
     log_p = log_softmax(params.float(), dim=-1)
@@ -60,11 +65,11 @@ def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 
 def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance on 0 ... 1, each of shape (items,)."""
+    """Return mean and variance on [0, 1], each of shape (items,)."""
     params = params.float()
     # alpha / (alpha + beta), without overflow for large parameters.
     mean = torch.sigmoid(params[..., 0] - params[..., 1])
-    rest = torch.sigmoid(params[..., 1] - params[..., 0])  # 1 - mean loses digits near 1
+    rest = torch.sigmoid(params[..., 1] - params[..., 0])  # 1 - mean loses precision near 1
     return mean, mean * rest / (params.exp().sum(-1) + 1)
 
 
@@ -90,7 +95,8 @@ def _beta_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
 def _multinomial_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
     p = np.exp(params - params.max(axis=-1, keepdims=True))
     below = np.cumsum(p / p.sum(axis=-1, keepdims=True), axis=-1)
-    # The lowest rating with at least this much probability at or below it; rounding must not push it past the last.
+    # The lowest rating whose cumulative probability reaches the level; rounding must not push it past the
+    # last.
     indices = [np.minimum((below < level - 1e-9).sum(axis=-1), N_RATINGS - 1) for level in levels]
     values: Floats = np.stack(indices) / (N_RATINGS - 1)
     return values
@@ -100,16 +106,16 @@ def _multinomial_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
 class Head:
     name: HeadName
     outputs: int  # number of outputs of the linear layer
-    # Parameters and labels -> loss of each label (bernoulli: of each item); the loss of a batch is the sum.
+    # (parameters, labels) -> loss of each label (bernoulli: of each item); a batch's loss is the sum.
     loss: Callable[[Tensor, Tensor], Tensor]
-    moments: Callable[[Tensor], tuple[Tensor, Tensor]]  # parameters -> mean and variance on 0 ... 1.
-    unit_labels: bool  # whether labels are on 0 ... 1, not on 1 ... 5 as for the multinomial head.
-    # Parameters and levels -> values on 0 ... 1, shape (levels, items); None for a head that predicts no
+    moments: Callable[[Tensor], tuple[Tensor, Tensor]]  # parameters -> mean and variance on [0, 1]
+    unit_labels: bool  # whether labels are on [0, 1] instead of [1, 5], as for the multinomial head
+    # (parameters, levels) -> values on [0, 1], shape (levels, items); None for a head that predicts no
     # spread.
     quantiles: Callable[[Floats, Sequence[float]], Floats] | None
 
     def labels(self, ratings: Sequence[Sequence[float]]) -> Tensor:
-        """Turn the ratings of each item, on 1 ... 5, into labels padded with :data:`MASK`; shape (items, most ratings)."""
+        """Turn ratings on [1, 5] into labels padded with :data:`MASK`; shape (items, maximum ratings)."""
         low, high = SCALE if self.unit_labels else (0.0, 1.0)
         rows = torch.full((len(ratings), max([1, *map(len, ratings)])), MASK)
         for row, given in zip(rows, ratings, strict=True):
@@ -117,13 +123,16 @@ class Head:
         return rows
 
     def loss_of_guess(self) -> float:
-        """Return the loss of a rating if all outputs are 0, so that every rating is equally likely."""
+        """Return the loss per rating if all outputs are 0, so that every rating is equally likely."""
         labels = self.labels([[sum(SCALE) / 2]])
         return float(self.loss(torch.zeros(1, self.outputs), labels).sum())
 
     def interval(self, params: Sequence[Sequence[float]], level: float = 0.95) -> Floats | None:
-        """Return the ends of the interval that holds a single rating with this probability, on 0 ... 1, shape (2, items); None for bernoulli."""
-        # The predicted spread of people's ratings, not the error of the predicted mean.
+        """Return the interval that contains a single rating with this probability.
+
+        On [0, 1], shape (2, items); None for bernoulli.
+        """
+        # This is the predicted spread of human ratings, not the error of the predicted mean.
         if self.quantiles is None:
             return None
         # An empty list has no second dimension.
@@ -141,9 +150,9 @@ HEADS: dict[HeadName, Head] = {
 
 
 def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of the distributions with parameters ``p`` from those with ``q``; shape (items,).
+    """Return the KL divergence of ``p`` from ``q``, both head parameters; shape (items,).
 
-    Part of the released code, for learning from another model's predictions; no command uses it.
+    Part of the released code, for distillation from another model's predictions; no command uses it.
     """
     p, q = p.float(), q.float()
     if head.name == "beta":
@@ -153,32 +162,34 @@ def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
 
 
 class OrcaModel(nn.Module):
-    """A language model with a head, which reads the hidden state of the last token after the final norm.
+    """A language model with a head that reads the last token's hidden state after the final norm.
 
-    With ``use_cls_token`` a learned vector is appended after the last token of each item and read instead. (The released code appends it
-    after the padding and then reads at the old length, where shorter items of a batch have a padding token; here no item depends on its batch.)
-    ``lm`` is a causal language model of transformers, plain or with a LoRA adapter of peft; its vocabulary projection is never run.
+    With ``use_cls_token``, a learned vector is appended after each item's last token and read instead. (The
+    released code appends it after the padding and then reads at the original length, which is a padding token
+    for shorter items in a batch; here no item depends on its batch.) ``lm`` is a transformers causal language
+    model, plain or with a peft LoRA adapter; its vocabulary projection is never run.
     """
 
     def __init__(
         self, lm: Any, head: Head, use_cls_token: bool = False, init_type: str = "xavier_normal"
     ) -> None:
-        """Add a new head to ``lm``, drawn from torch's global generator."""
+        """Add a new head to ``lm``, initialised from torch's global generator."""
         super().__init__()
         self.lm = lm
         self.head = head
-        self.init_type = init_type  # of linear; stored in the checkpoint
-        # The configuration of a multimodal model contains that of its text part.
+        self.init_type = init_type  # initialisation of linear; stored in the checkpoint
+        # A multimodal model's configuration contains that of its text part.
         self._config = getattr(lm.config, "text_config", None) or lm.config
         hidden = self._config.hidden_size
         self.linear = nn.Linear(hidden, head.outputs, dtype=torch.float32)
-        # As released. The gain is small because the outputs of a beta head are logarithms: large ones start far from a flat guess.
+        # As released. The gain is small because the beta head's outputs are logarithms: large ones start far
+        # from a uniform guess.
         nn.init.xavier_normal_(self.linear.weight, gain=0.01)
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
 
     def window(self, most: int | None = None) -> int | None:
-        """Return the maximum tokens of an item, of the model and at most ``most``; None without a limit."""
+        """Return the maximum tokens per item: the model's window, at most ``most``; None without a limit."""
         limit = getattr(self._config, "max_position_embeddings", None)
         own = None if limit is None else int(limit) - (self.cls_token is not None)
         return min((each for each in (most, own) if each is not None), default=None)
@@ -191,26 +202,29 @@ class OrcaModel(nn.Module):
         """Return the language model with its adapters, but without its vocabulary projection."""
         lm = self.lm.get_base_model() if hasattr(self.lm, "get_base_model") else self.lm
         body = lm.get_decoder()
-        # Older families (GPT-2, GPT-NeoX) return themselves as decoder.
+        # Older families (GPT-2, GPT-NeoX) return themselves as the decoder.
         return lm.base_model if body is lm else body
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Compute the parameters of items, float32, shape (items, outputs), from tokens padded on the right (items, longest) and their numbers."""
+        """Compute float32 parameters of shape (items, outputs).
+
+        ``input_ids`` are right-padded tokens of shape (items, longest); ``lengths`` has shape (items,).
+        """
         rows = torch.arange(len(lengths), device=input_ids.device)
         last = lengths - 1
         inputs: dict[str, Tensor] = {"input_ids": input_ids}
         size = input_ids.shape[1]
         if self.cls_token is not None:
-            # One more position; the token there is replaced or masked.
+            # One extra position; its token is replaced or masked.
             tokens = torch.cat([input_ids, input_ids[:, -1:]], dim=1)
             embedded = self.body().get_input_embeddings()(tokens)
             here = torch.arange(size + 1, device=input_ids.device) == lengths[:, None]
             embedded = torch.where(here[..., None], self.cls_token.to(embedded.dtype), embedded)
             inputs, last, size = {"inputs_embeds": embedded}, lengths, size + 1
         mask = torch.arange(size, device=input_ids.device) <= last[:, None]
-        # There is no generation, so keys and values are not kept.
+        # Nothing is generated, so no KV cache is kept.
         hidden = self.body()(**inputs, attention_mask=mask.long(), use_cache=False).last_hidden_state
-        # The head stays in float32, also if the caller uses autocast.
+        # The head stays in float32 even under the caller's autocast.
         with torch.autocast(hidden.device.type, enabled=False):
             params: Tensor = self.linear(hidden[rows, last].float())
         return params
@@ -219,7 +233,7 @@ class OrcaModel(nn.Module):
 def collate(
     ids: Sequence[Sequence[int]], pad: int, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
-    """Return tokens, padded on the right to the shape (items, longest), and the number of tokens of each item."""
+    """Return tokens, right-padded to shape (items, longest), and the number of tokens of each item."""
     lengths = [len(row) for row in ids]
     longest = max(lengths)
     padded = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in ids])
@@ -227,9 +241,10 @@ def collate(
 
 
 def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
-    """Group the indices of items into batches, longest items first: a lack of memory shows at once, and there is little padding.
+    """Group item indices into batches, longest items first.
 
-    ``most_tokens`` includes the padding; a longer item is a batch by itself.
+    In this order, running out of memory shows early, and padding is small. ``most_tokens`` includes the
+    padding; an item that exceeds it gets its own batch.
     """
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):

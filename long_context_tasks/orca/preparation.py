@@ -1,4 +1,4 @@
-"""Rated answers of several sources become ORCA's training data, in one file or in parts."""
+"""Prepare ORCA's training data from several sources of rated answers, as one file or as splits."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from long_context_tasks.schema.validated import Checked
 
 
 class DataSettings(Checked):
-    """Which answers to take and how to split them; the descriptions are the help of the command's options."""
+    """Data selection and splits; the field descriptions double as help for the command's options."""
 
     keep_rationale: bool = Field(
         False, description="`rationale` is a context of the question, not a rater's remark."
@@ -32,7 +32,7 @@ class DataSettings(Checked):
 def prepare(
     files: Sequence[Path], settings: DataSettings, published: Iterable[dict[str, Any]] = ()
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read all sources; return rows in the training format, and notes on the answers that were left out."""
+    """Read all sources; return rows in the training format, and notes on skipped answers."""
     sources = [source for path in files for source in _read(path)]
     sources += [(f"published, {row['id']}", row, item_of_row(row, row["id"])) for row in published]
     if not sources:
@@ -47,7 +47,7 @@ def prepare(
     notes = [f"{count} answers left out: {why}" for why, count in counts.items() if count]
     if not rated:
         raise InputError(f"nothing is left of the sources ({'; '.join(notes)}); rate the answers")
-    # Checked after filtering, so that a repeated id among flawed questions does no harm.
+    # Checked after filtering, so that a repeated id among skipped questions does no harm.
     place_of: dict[str, str] = {}
     for where, _, item in rated:
         check_own_id(item, where, place_of)
@@ -63,14 +63,14 @@ def prepare(
 
 def _read(path: Path) -> Iterator[tuple[str, dict[str, Any], OrcaItem]]:
     for where, row in json_rows(path, ROWS):
-        # Raters' remarks may be a list with a text of each; only a context must be text.
+        # Raters' remarks may be a list with one text per rater; only a context must be text.
         remark = row.get("rationale") if isinstance(row, dict) else None
         item = item_of_row({**row, "rationale": None} if isinstance(remark, list) else row, where)
         yield where, {**row, "rationale": remark}, item
 
 
 def _training_row(row: dict[str, Any], item: OrcaItem, keep_rationale: bool) -> dict[str, Any]:
-    """Return a row with the ratings on 1 to 5 and as they were given."""
+    """Return a training row with ratings on [1, 5], alongside the original ones."""
     remark = row["rationale"]
     further = {
         "transcription": item.transcription,
@@ -97,7 +97,7 @@ def _training_row(row: dict[str, Any], item: OrcaItem, keep_rationale: bool) -> 
 
 
 def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSettings) -> list[str]:
-    """Write one file, or a folder for each split; return lines for the user."""
+    """Write one file, or a folder for each split; return messages for the user."""
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(rows, start=1)]
     if settings.split == "none":

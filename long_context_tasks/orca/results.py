@@ -1,9 +1,10 @@
-"""Scored answers in a file: rows of ``final_result.jsonl``, of the released code or of this package.
+"""Files of scored answers: rows of ``final_result.jsonl``, from the released code or this package.
 
-A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with ratings also ``rating_ground_truth``
-and ``variance_ground_truth``. This package writes the truth on 0 ... 1 for every head (``ground_truth_scale`` marks it), adds an interval
-(``low_orca``, ``high_orca``) and writes null for the variance of fewer than three ratings. In released files the truth of a multinomial model
-is on 1 ... 5; reading maps it to 0 ... 1. Clamped means are in ``rating_orca_clamped``.
+A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with
+ratings also ``rating_ground_truth`` and ``variance_ground_truth``. This package writes the truth on [0, 1]
+for every head (marked by ``ground_truth_scale``), adds an interval (``low_orca``, ``high_orca``) and writes
+null for the variance of fewer than three ratings. In released files a multinomial model's truth is on [1, 5];
+reading maps it to [0, 1]. Clamped means are in ``rating_orca_clamped``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     from long_context_tasks.orca.scoring import OrcaScore
 
 _UNCOUNTED = 99
-"""Number of ratings of a row that does not state it, as in the released code."""
+"""Number of ratings assumed if a row does not state it, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
 CLAMPED = "rating_orca_clamped"
 CONTROL_FIELDS = {MISMATCHED: "rating_orca_mismatched", NO_REFERENCE: "rating_orca_without_reference"}
-"""Fields of the means with another question's reference, and with none."""
+"""Fields for the means with another question's reference and with none."""
 
 _Unit = Annotated[Number, Field(ge=0, le=1)]
 
@@ -42,7 +43,7 @@ class _ResultRow(StrictRow):
     id: Any = ""
     rating_orca: _Unit | None
     variance_orca: _Unit | None
-    # Released files have no interval, and only our files mark a head without spread by a null.
+    # Released files have no interval; null marks a head without spread, in our files only.
     low_orca: Number | None = 0.0
     rating_ground_truth: Number | None = None
     variance_ground_truth: Number | None = None
@@ -54,15 +55,15 @@ class _ResultRow(StrictRow):
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """One scored answer, everything on 0 ... 1."""
+    """One scored answer; all values are on [0, 1]."""
 
     id: str  # empty if the row has none
-    # mean, variance: predicted; the variance is 0 from a head that predicts none
+    # mean, variance: predictions; the variance is 0 if the head predicts none
     mean: float
     variance: float
     truth: float | None = None  # mean human rating; None without ratings
-    truth_variance: float | None = None  # None below three ratings
-    clamped: float | None = None  # the clamped mean; None if the answer was not clamped
+    truth_variance: float | None = None  # None with fewer than three ratings
+    clamped: float | None = None  # None if the answer was not clamped
     predicts_variance: bool = True  # False for a head that predicts no spread
 
 
@@ -71,7 +72,7 @@ def result_rows(
     scores: Sequence["OrcaScore"],
     further: Mapping[str, Sequence[float | None]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a file, in the order of the items; ``further`` holds the values of other fields."""
+    """Return the rows of a file, in item order; ``further`` maps additional fields to their values."""
     rows = []
     for index, (item, score) in enumerate(zip(items, scores, strict=True)):
         # The input fields come first, so that new values replace those of an earlier scoring.
@@ -100,10 +101,11 @@ def result_rows(
 
 
 def read_results(path: Path) -> list[ScoredAnswer]:
-    """Read scored rows; those without a score (``does_not_fit``) are left out.
+    """Read scored rows; those without a score (``does_not_fit``) are skipped.
 
-    A row of a released multinomial model is recognised by ``score_type`` in an ``args.yaml`` above the file or by its five ``params``,
-    otherwise by a truth above 1. (The released program looks at ``args.yaml`` only, and without it compares different scales.)
+    A row of a released multinomial model is recognised by ``score_type`` in an ``args.yaml`` above the file
+    or by its five ``params``, otherwise by a truth above 1. (The released program uses only ``args.yaml``;
+    without it, that program compares values on different scales.)
     """
     remedy = "name a file that `lct orca score` wrote, or score the answers again"
     rows = [
@@ -111,7 +113,7 @@ def read_results(path: Path) -> list[ScoredAnswer]:
         for where, row in json_rows(path, "answers that `lct orca score` scored")
     ]
     score_type = read_args(path.parent).get("score_type")
-    # Files of single splits may lack an args.yaml or params, hence three signs.
+    # Files of single splits may lack args.yaml or params, so three criteria are used.
     raw = (
         score_type == "multinomial"
         or any(len(row.params or ()) == _MULTINOMIAL_OUTPUTS for row in rows)

@@ -1,4 +1,4 @@
-"""Scoring a file of answers: everything cheap is checked before the model is loaded, and a stopped run is resumed."""
+"""Scoring a file of answers: cheap checks precede loading the model, and an interrupted run is resumed."""
 
 import json
 import math
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ScoreSettings(Checked):
-    """How answers are scored; the descriptions are the help of the command's options."""
+    """Scoring settings; the field descriptions double as help for the command's options."""
 
     base_model: str | None = Field(
         None, description="Base of a LoRA adapter: folder or hub id. Default: the one that the adapter names."
@@ -56,12 +56,12 @@ class ScoreSettings(Checked):
 
 @dataclass(frozen=True)
 class Clamping:
-    threshold: float  # variance up to which means near an end were clamped
-    # Whether it helped on the development part; None if it could not be decided, because all predicted means
-    # there are equal.
+    threshold: float  # maximum variance at which means near an endpoint were clamped
+    # Whether clamping helped on the development set; None if undecidable because all predicted means there
+    # are equal.
     useful: bool | None
-    changed: int  # number of means that moved
-    # before, after: figures of the predicted and of the clamped means
+    changed: int  # number of means that changed
+    # before, after: agreement of the predicted and the clamped means
     before: Agreement
     after: Agreement
 
@@ -72,7 +72,7 @@ class ScoredFile:
     rows: list[dict[str, Any]]
     means: Sequence[float | None]
     variances: Sequence[float | None]
-    # Name of a control to its means, in the order of the items.
+    # Control name -> its means, in item order.
     controls: Mapping[str, Sequence[float | None]]
     clamping: Clamping | None
 
@@ -88,11 +88,11 @@ def score_file(
     window: int | None,
     report: Callable[[str], None],
 ) -> ScoredFile:
-    """Score a file of answers; an ``out`` makes the run resumable, and None writes nothing."""
+    """Score a file of answers; if ``out`` is given, the run is resumable, otherwise nothing is written."""
     items = read_items(data)
     dev_items = [] if dev is None else read_items(dev, need_ratings=True)
     _check_options(settings, items, data, out, dev)
-    # Before torch is imported, which takes seconds.
+    # Checked before importing torch, which takes seconds.
     find_checkpoint(checkpoint)
     with named_failures("scoring"):
         from long_context_tasks.orca.controls import doubt_of, reference_controls
@@ -155,7 +155,7 @@ def _kept_predictions(
 ) -> "KeptPredictions":
     from long_context_tasks.orca.scoring import KeptPredictions
 
-    # Predictions of another device or type differ by rounding, so they are not mixed.
+    # Predictions made on another device or in another dtype differ by rounding, so they are not mixed.
     computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
     store = Store(out.with_name(f"{out.name}.part"))
     return KeptPredictions(store, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
@@ -181,7 +181,7 @@ def _clamped(
     searched: "Scoring | None",
     threshold: float | None,
 ) -> tuple[Clamping, list[float | None]]:
-    """Find the threshold on the development part, or take a given one, and clamp the means of a file."""
+    """Clamp a file's means at a given threshold, or at one tuned on the development set."""
     useful: bool | None = True
     if searched is not None:
         scored = [
@@ -193,7 +193,7 @@ def _clamped(
         search = find_threshold(truth, means, variances)
         threshold = search.threshold
         useful = None if math.isnan(search.composite_clamped) else threshold > 0
-    assert threshold is not None  # the caller gives it or a development part
+    assert threshold is not None  # the caller gives either a threshold or a development set
     clamped = [
         None if score.mean is None or score.variance is None else clamp(score.mean, score.variance, threshold)
         for score in scoring.scores

@@ -1,4 +1,4 @@
-"""Scoring answers with an ORCA model: it reads each answer once, in batches of similar length."""
+"""Scoring answers with an ORCA model: each answer is read once, in batches of similar length."""
 
 import hashlib
 import json
@@ -24,17 +24,17 @@ from long_context_tasks.schema.response import DOES_NOT_FIT
 
 @dataclass(frozen=True)
 class OrcaScore:
-    """The prediction for one item, on 0 ... 1; all None if the item does not fit."""
+    """The prediction for one item, on [0, 1]; all None if the item does not fit."""
 
     mean: float | None = None  # expected rating
-    variance: float | None = None  # of people's ratings; 0 for the bernoulli head, which predicts none
+    variance: float | None = None  # of human ratings; 0 for the bernoulli head, which predicts none
     # low, high: 95 % interval of a single rating; None for the bernoulli head
     low: float | None = None
     high: float | None = None
     params: tuple[float, ...] | None = None  # outputs of the head
-    dropped_tokens: int = 0  # context tokens that were cut to fit the window
+    dropped_tokens: int = 0  # context tokens cut to fit the window
     reason: str | None = None  # None or DOES_NOT_FIT
-    tokens: int = 0  # number of tokens that the model read
+    tokens: int = 0  # number of tokens read by the model
 
     @property
     def std(self) -> float | None:
@@ -44,7 +44,7 @@ class OrcaScore:
 @dataclass(frozen=True)
 class Scoring:
     scores: list[OrcaScore]
-    window: int | None  # maximum tokens of an item; None without a limit
+    window: int | None  # maximum tokens per item; None without a limit
 
     @property
     def means(self) -> list[float | None]:
@@ -69,17 +69,17 @@ class Scoring:
 
 
 def progress_bar(title: str, unit: str, total: int, done: int = 0, *, shown: bool = True) -> Any:
-    """Return a bar on standard error; in a log file it is drawn every 30 seconds instead of ten times a second."""
+    """Return a progress bar on standard error, updated ten times a second, or every 30 seconds in a log file."""
     seconds = 0.1 if sys.stderr.isatty() else 30.0
     return tqdm(total=total, initial=done, desc=title, unit=unit, mininterval=seconds, disable=not shown)
 
 
 @dataclass(frozen=True)
 class KeptPredictions:
-    """Outputs of a model in a store, which grows with each batch, so a scoring that is killed loses one batch at most."""
+    """Model outputs in a store that grows with each batch, so a killed run loses at most one batch."""
 
     store: Store
-    made_by: str  # checkpoint, device and type; outputs of others differ, at least by rounding
+    made_by: str  # checkpoint, device and dtype; outputs under others differ, at least by rounding
 
     def _key(self, tokens: Sequence[int]) -> str:
         return hashlib.sha256(f"{self.made_by} {','.join(map(str, tokens))}".encode()).hexdigest()
@@ -107,13 +107,13 @@ def score_items(
     title: str = "",
     kept: KeptPredictions | None = None,
 ) -> Scoring:
-    """Score every item in one pass of the model's body, without its vocabulary projection.
+    """Score every item in one pass through the model's body, without its vocabulary projection.
 
     Args:
-        form: parts of the text; None for those that the checkpoint was trained with.
-        window: maximum tokens of an item, to use less than the model's window.
-        batch_tokens: maximum tokens of a batch, with padding; results depend on it by rounding only.
-        batch_size: maximum items of a batch.
+        form: parts of the text; None for those used in training.
+        window: maximum tokens per item, to use less than the model's window.
+        batch_tokens: maximum tokens per batch, including padding; it affects results only by rounding.
+        batch_size: maximum items per batch.
         title: of the progress bar; empty for none.
         kept: predictions of an earlier run, to which new ones are added.
     """
@@ -125,7 +125,7 @@ def score_items(
     params = predict(
         model,
         [encoded[index].ids for index in fitting],
-        # Any token will do, because padding is masked.
+        # Any token works, because padding is masked.
         tokenizer.pad_token_id or 0,
         batch_tokens=batch_tokens,
         batch_size=batch_size,
@@ -137,7 +137,7 @@ def score_items(
             raise InputError(
                 f"item {items[index].id}: the model's output is not a number; take another checkpoint, or dtype float32"
             )
-    # Without a fitting item the list is empty and has no second dimension.
+    # If no item fits, the list is empty and has no second dimension.
     moments = model.head.moments(torch.tensor(params).reshape(-1, model.head.outputs))
     interval = model.head.interval(params)
     ends = [(None, None)] * len(params) if interval is None else interval.T.tolist()
@@ -162,15 +162,15 @@ def predict(
     title: str = "",
     kept: KeptPredictions | None = None,
 ) -> list[list[float]]:
-    """Predict the parameters of every row of tokens, in order; the keyword arguments are those of :func:`score_items`."""
+    """Predict the parameters of every token row, in order; see :func:`score_items` for the keyword arguments."""
     keys = [tuple(row) for row in ids]
-    # Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
+    # Equal rows are read once: rounding in different batches would break their ties.
     rows = list(dict.fromkeys(keys))
     known = {} if kept is None else {row: kept.get(row) for row in rows}
     params = {row: outputs for row, outputs in known.items() if outputs is not None}
     groups = length_batches([len(row) for row in rows], batch_tokens, batch_size)
     batches = [[rows[index] for index in group] for group in groups]
-    # A batch is computed whole or not at all, so that a resumed run rounds like an uninterrupted one.
+    # A batch is computed in full or not at all, so that a resumed run rounds like an uninterrupted one.
     batches = [batch for batch in batches if any(row not in params for row in batch)]
     done = len(rows) - sum(map(len, batches))
     was_training = model.training
@@ -182,7 +182,7 @@ def predict(
                 if kept is not None:
                     kept.add(batch, outputs)
                 for row, values in zip(batch, outputs, strict=True):
-                    # Kept outputs stay, although their batch was computed again.
+                    # Stored outputs are kept even if their batch was recomputed.
                     params.setdefault(row, values)
                 bar.update(len(batch))
     finally:

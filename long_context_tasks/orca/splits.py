@@ -1,4 +1,4 @@
-"""Training, development and test parts with unseen questions or unseen answering models (paper, section 5.3), and their folders."""
+"""Splits with unseen questions or unseen answering models (paper, section 5.3), and their folders."""
 
 import random
 from collections import defaultdict
@@ -18,9 +18,9 @@ PARTS = tuple(SHARES)
 
 @dataclass(frozen=True)
 class Split(Generic[T]):
-    """The parts of a split: indices of items, or the rated answers themselves."""
+    """A train/dev/test split, holding item indices or the rated answers themselves."""
 
-    name: str  # seed 0, the models that were held out, or the name of a folder
+    name: str  # seed 0, the held-out models, or the name of a folder
     train: tuple[T, ...]
     dev: tuple[T, ...]
     test: tuple[T, ...]
@@ -30,23 +30,24 @@ SplitItems = Split[OrcaItem]
 
 
 def normalised_question(text: str) -> str:
-    """Return the wording of a question without differences in case and white space."""
+    """Normalise case and white space in a question."""
     return " ".join(text.casefold().split())
 
 
 def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
-    """Number the items' questions, from 0 in the order in which they first occur.
+    """Number the items' questions from 0, in order of first occurrence.
 
-    Items have the same question if their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, or if a third
-    item links them. So a question under two ids, or from two data sets, cannot be in two parts.
+    Items share a question if their ``question_id`` (within a ``domain`` and ``category``) or their wording
+    matches, or if a third item links them. Thus a question with two ids, or from two data sets, cannot be in
+    two sets.
     """
     first: dict[Hashable, int] = {}
     parent = list(range(len(items)))
 
-    # Union-find: items with a common key get the same root, the earliest of them.
+    # Union-find: items with a common key share a root, the earliest of them.
     def root(index: int) -> int:
         while parent[index] != index:
-            # Halving the path keeps later searches short.
+            # Path halving keeps later lookups short.
             parent[index] = parent[parent[index]]
             index = parent[index]
         return index
@@ -67,9 +68,9 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
 def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
     """Split by questions in the ratio 8:1:1.
 
-    Stratified in two levels: the questions are taken domain by domain and category by category, in an order that the seed draws, and each
-    goes to the part that is furthest below its share. So each domain has the ratio of the whole, and each category as far as its size allows.
-    A question has the domain and category of its first item.
+    Stratification has two levels: questions are taken domain by domain and category by category, in a seeded
+    order, and each is assigned to the set furthest below its share. Each domain thus has the overall ratio,
+    and each category as far as its size allows. A question has the domain and category of its first item.
 
     Raises:
         InputError: fewer than three questions.
@@ -87,7 +88,7 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
             seen.add(number)
             strata[item.domain, item.category].append(number)
     domains: dict[str, list[list[int]]] = defaultdict(list)
-    # Sorted, so that the order of the rows does not change the parts.
+    # Sorted, so that row order does not affect the split.
     for domain, category in sorted(strata):
         domains[domain].append(strata[domain, category])
     rng = random.Random(f"unseen questions {seed}")
@@ -104,13 +105,16 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
 
 
 def _dealt(questions: Sequence[int], shares: Mapping[SplitPart, int]) -> dict[int, SplitPart]:
-    """Give each question to the part that is furthest below its share so far; to the smaller part on ties, so that none stays empty."""
+    """Assign each question to the set furthest below its share so far.
+
+    Ties go to the smaller set, so that none stays empty.
+    """
     total = sum(shares.values())
     given: dict[SplitPart, int] = dict.fromkeys(shares, 0)
     part_of: dict[int, SplitPart] = {}
     for count, question in enumerate(questions, start=1):
         left = len(questions) - count
-        # The last questions go to parts that are still empty.
+        # The last questions go to sets that are still empty.
         empty = [part for part in shares if not given[part]]
         part = max(
             empty if len(empty) > left else list(shares),
@@ -127,13 +131,14 @@ def _split(name: str, parts: Sequence[SplitPart]) -> Split[int]:
 
 
 def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split[int]]:
-    """Split by answering models, up to five times: each test part has the answers of models that neither training nor development part has.
+    """Split by answering models, up to five times.
 
-    No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions. As in the
-    paper, training may see a question of the test part with another model's answer.
+    Each test set has only answers of models absent from training and development, and no model is held out
+    twice. The other models' answers are divided 8:1 into training and development sets by question. As in the
+    paper, training may include a test question with another model's answer.
 
     Raises:
-        InputError: an item without a model, or too few models.
+        InputError: an item has no model, or there are too few models.
     """
     for item in items:
         if item.model is None:
@@ -163,11 +168,15 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
     return found
 
 
-# Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``, ``test.jsonl`` and so on.
+# Folders of splits, as written by ``lct orca data --split``: ``split_0/train.jsonl``, ``dev.jsonl``,
+# ``test.jsonl`` etc.
 
 
 def read_splits(folder: Path) -> list[SplitItems]:
-    """Read all splits of a folder, by number. A file of rated answers is one split whose answers are all in the test part."""
+    """Read all splits in a folder, ordered by number.
+
+    A file of rated answers becomes one split with all answers in its test set.
+    """
     if folder.is_file():
         return [SplitItems("all answers", (), (), _read_part(folder))]
     folders = [path for path in folder.glob("split_*") if path.is_dir()]
@@ -175,7 +184,7 @@ def read_splits(folder: Path) -> list[SplitItems]:
         raise InputError(
             f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote, or a file of rated answers"
         )
-    # split_10 comes after split_9.
+    # split_10 sorts after split_9.
     folders.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
     known: dict[str, tuple[object, ...]] = {}
     splits = []
@@ -190,7 +199,7 @@ def read_splits(folder: Path) -> list[SplitItems]:
                     raise InputError(
                         f"{path}: {item.id} is in {part_of[item.id]} and {part} of {part_folder.name}; make the splits again"
                     )
-                # Raters have one estimate per id, so an id must mean the same answer in all splits.
+                # Raters have one estimate per id, so an id must identify the same answer in all splits.
                 content = item.question, item.reference, item.candidate, item.ratings
                 if known.setdefault(item.id, content) != content:
                     raise InputError(

@@ -1,11 +1,14 @@
-"""Agreement of raters with people over splits, as in the ORCA paper's Table 2: judges and baselines, their mean, their fusion, ORCA; on 0 to 1.
+"""Agreement of raters with humans over splits, as in Table 2 of the ORCA paper; on [0, 1].
 
-An answer without a score of some judge has no mean and no fusion, because a value from the others would be another rater's.
+The raters are judges, baselines, their mean and fusion, and ORCA. An answer that lacks a judge's score has no
+mean and no fusion, because a value from the remaining judges would be a different rater's.
 
-The fusion is that of the paper (section 5.6): "learned weighted aggregation with score calibration, where weights are optimized on the training
-set and applied to calibrated scores using the development set". The paper names no method. Here isotonic regression calibrates each judge, which
-assumes only that a higher score does not mean a worse answer. The weights are non-negative least squares, because a calibrated judge has no
-reason to count against itself, with a constant and without a sum of 1, because the mean predicts best for judges that share their errors.
+The fusion follows section 5.6 of the paper: "learned weighted aggregation with score calibration, where
+weights are optimized on the training set and applied to calibrated scores using the development set". The
+paper does not name a method. Here each judge is calibrated by isotonic regression, which assumes only that a
+higher score does not mean a worse answer. The weights come from non-negative least squares, because a
+calibrated judge should not count against itself. The fit has a constant and the weights need not sum to 1,
+because the mean is the better predictor for judges with shared errors.
 """
 
 import math
@@ -28,26 +31,26 @@ from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WO
 from long_context_tasks.schema import InputError
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
-"""A ``control`` is a judge that saw another reference or none; a ``shortcut`` predicts ratings without reading answers."""
+"""A ``control`` is a judge that saw a wrong reference or none; a ``shortcut`` never reads the answer."""
 Floats = NDArray[np.float64]
 _FEWEST = 2
-"""Answers with all scores that a fusion needs in each part; a useful fusion needs many more."""
+"""Minimum number of fully scored answers in each set for a fusion; a useful fusion needs many more."""
 
 
 class Estimate(NamedTuple):
-    """A rater's estimate of an answer's mean rating, and of the variance of people's ratings if it predicts one; on 0 to 1."""
+    """A rater's estimate of an answer's mean human rating and, if predicted, its variance; on [0, 1]."""
 
     mean: float
     variance: float | None = None
 
 
 Estimates = Mapping[str, Estimate]
-"""Answer's id to its estimate; an answer without a score is missing."""
+"""Answer id -> its estimate; answers without a score are missing."""
 
 
 @dataclass(frozen=True)
 class Rater:
-    """One row of the comparison, with estimates for each split; those of a single judge are the same in all."""
+    """One row of the comparison, with estimates for each split; for a single judge they are the same in all."""
 
     name: str
     kind: Kind
@@ -57,7 +60,10 @@ class Rater:
 def _single_rater(
     name: str, scores: Mapping[str, float | None], scale: tuple[float, float] | None, n_splits: int
 ) -> Rater:
-    """Map a rater's scores to 0 ... 1, by default from the scale of the paper's prompts, for a baseline from 0 to 1."""
+    """Map a rater's scores to [0, 1].
+
+    The default scale is that of the paper's prompts, or [0, 1] for a baseline.
+    """
     # Published judges rate on other scales, such as 1 to 10.
     low, high = scale or ((0.0, 1.0) if name in BASELINES else BOUNDS)
     estimates: dict[str, Estimate] = {}
@@ -77,9 +83,13 @@ def _single_rater(
 
 
 def groups_by_condition(raters: Sequence[Rater]) -> dict[str, list[Rater]]:
-    """Return the judges of each condition that several judges rated under; judges without a condition in their name are grouped under ""."""
+    """Group the judges by rating condition, omitting conditions with a single judge.
+
+    Judges without a condition in their name are grouped under "".
+    """
     groups: dict[str, dict[str, Rater]] = {}
-    # A judge counts once in a condition, as in the paper's Tables 2 and 6. Sorting is stable and puts the paper's wording first.
+    # A judge counts once per condition, as in the paper's Tables 2 and 6. The sort is stable and puts the
+    # paper's wording first.
     for rater in sorted(raters, key=lambda rater: column_parts(rater.name)[2] != WORDINGS[0]):
         judge, condition, _ = column_parts(rater.name)
         if rater.kind == "judge":
@@ -88,10 +98,13 @@ def groups_by_condition(raters: Sequence[Rater]) -> dict[str, list[Rater]]:
 
 
 def averaged(name: str, judges: Sequence[Rater]) -> Rater:
-    """Return the mean of judges, which predicts people's variance by the sample variance of their scores (divisor n - 1)."""
+    """Return a rater that averages the judges' scores.
+
+    It predicts the human variance from their sample variance (divisor n - 1).
+    """
     by_split = []
     for estimates in zip(*(judge.by_split for judge in judges), strict=True):
-        # Only answers with a score of every judge.
+        # Only answers scored by every judge.
         shared = [answer for answer in estimates[0] if all(answer in other for other in estimates)]
         scores = {answer: [other[answer].mean for other in estimates] for answer in shared}
         by_split.append({answer: Estimate(fmean(own), variance(own)) for answer, own in scores.items()})
@@ -99,11 +112,14 @@ def averaged(name: str, judges: Sequence[Rater]) -> Rater:
 
 
 Curve = tuple[tuple[float, ...], tuple[float, ...]]
-"""Judge's scores, rising, and the expected ratings there, which never fall; linear between them, level beyond the ends."""
+"""A judge's ascending scores and their non-decreasing expected ratings.
+
+Interpolation is linear, extrapolation constant.
+"""
 
 
 def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Curve:
-    """Fit people's ratings to a judge's scores by isotonic regression; equal scores form one point with their mean and number."""
+    """Fit human ratings to a judge's scores by isotonic regression, with equal scores merged."""
     from scipy.optimize import isotonic_regression
 
     # isotonic_regression takes one value per score.
@@ -116,7 +132,7 @@ def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Curve:
 
 @dataclass(frozen=True)
 class Fusion:
-    """A learned sum of calibrated judges: judge to its curve and to its weight, and a constant."""
+    """A weighted sum of calibrated judges plus a constant; both mappings are keyed by judge."""
 
     curves: Mapping[str, Curve]
     weights: Mapping[str, float]
@@ -135,13 +151,13 @@ def fuse(
     train: Mapping[str, Sequence[float]],
     train_truth: Sequence[float],
 ) -> Fusion:
-    """Calibrate each judge on the development part, then weigh the judges on the training part; scores and truths are on 0 to 1."""
+    """Calibrate the judges on the development set, then fit their weights on the training set; on [0, 1]."""
     from scipy.optimize import nnls
 
     curves = {name: calibrate(scores, dev_truth) for name, scores in dev.items()}
     columns = np.column_stack([np.interp(train[name], *curve) for name, curve in curves.items()])
     target = np.asarray(train_truth, dtype=float)
-    # nnls would force the constant to be positive; centred data leave it free.
+    # nnls would force the constant to be positive; centring the data leaves it free.
     middle, height = columns.mean(axis=0), float(target.mean())
     weights, _ = nnls(columns - middle, target - height)
     constant = height - float(weights @ middle)
@@ -149,9 +165,9 @@ def fuse(
 
 
 def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> tuple[Rater, list[Fusion]]:
-    """Calibrate judges on each split's development part, weigh them on its training part, and predict its test part.
+    """Calibrate the judges on each development set, fit weights on the training set, predict the test set.
 
-    Returns the fusion as a rater, which predicts the test parts only, and the fusion of each split.
+    Returns the fusion as a rater, with predictions for the test sets only, and each split's fusion.
     """
     by_split, learned = [], []
     for number, split in enumerate(splits):
@@ -175,7 +191,10 @@ def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> t
 
 
 def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
-    """Read ORCA's predictions from the files of ``NAME=PATTERN``, with ``{split}`` for a split's folder; clamped means form a second rater."""
+    """Read ORCA's predictions from the files of ``NAME=PATTERN``, with ``{split}`` for a split's folder.
+
+    Clamped means form a second rater.
+    """
     name, _, pattern = (part.strip() for part in text.partition("="))
     if not name or "{split}" not in pattern:
         raise InputError(
@@ -198,7 +217,7 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
             }
             for rows in files
         )
-        # A rater in some splits only would drop all answers of the others.
+        # A rater present in only some splits would exclude all answers in the others.
         if (full := sum(map(bool, by_split))) not in (0, len(splits)):
             raise InputError(
                 f"--orca {text}: {full} of {len(splits)} files have the scores of {title}; score and clamp all in the same way"
@@ -208,8 +227,10 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
 
 
 def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
-    """Return the predictions of :data:`SHORTCUTS` for the test parts, learned from the training parts, or across questions without any."""
-    # A file of answers has no training part; then shortcuts learn from the other questions.
+    """Return the predictions of :data:`SHORTCUTS` for the test sets.
+
+    Shortcuts learn from the training sets; if any is empty, they learn from the other questions.
+    """
     cross = not all(split.train for split in splits)
     if cross and len(set(question_numbers(list(all_items(splits).values())))) < 2:
         return []
@@ -221,15 +242,15 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
         for name, means in predicted.items():
             estimates = {item.id: Estimate(mean) for item, mean in zip(split.test, means, strict=True)}
             by_name.setdefault(name, []).append(estimates)
-    # A split whose answers do not name their models has no shortcut by identity.
+    # A split whose answers do not name their models has no identity shortcut.
     whole = {name: each for name, each in by_name.items() if len(each) == len(splits)}
     return [Rater(name, "shortcut", tuple(each)) for name, each in whole.items()]
 
 
 @dataclass(frozen=True)
 class SplitSpread:
-    mean: float  # NaN unless every split has the figure
-    sd: float  # of the splits (divisor n - 1); NaN below two
+    mean: float  # NaN unless every split has the metric
+    sd: float  # across splits (divisor n - 1); NaN with fewer than two
     by_split: tuple[float, ...]
 
     @classmethod
@@ -246,9 +267,9 @@ _SPREAD = ("rho", "tau", "mae", "variance_mae")
 class RaterFigures:
     name: str
     kind: Kind
-    n: int  # answers in all test parts together
-    n_variance: int  # those of them with three ratings or more and a predicted variance
-    # rho, tau, mae: Spearman, Kendall's tau-b and mean absolute error of the mean
+    n: int  # answers in all test sets combined
+    n_variance: int  # those with at least three ratings and a predicted variance
+    # rho, tau, mae: Spearman's rho, Kendall's tau-b and mean absolute error of the mean
     rho: SplitSpread
     tau: SplitSpread
     mae: SplitSpread
@@ -258,14 +279,14 @@ class RaterFigures:
 @dataclass(frozen=True)
 class Comparison:
     figures: tuple[RaterFigures, ...]
-    total: int  # answers in the test parts; one that is in two test parts counts twice
-    left_out: int  # those without a score of some rater, which do not count
-    lacking: Mapping[str, int]  # rater to the number of test answers without its score, if any
+    total: int  # answers in the test sets; one in two test sets counts twice
+    left_out: int  # those that lack some rater's score and are excluded
+    lacking: Mapping[str, int]  # Rater -> number of test answers without its score, if any.
 
 
 def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Comparison:
     lacking: Counter[str] = Counter()
-    agreements: list[list[Agreement]] = []  # of each split, in the order of the raters
+    agreements: list[list[Agreement]] = []  # per split, in rater order
     left_out = 0
     for number, split in enumerate(splits):
         estimates = {rater.name: rater.by_split[number] for rater in raters}
@@ -303,7 +324,10 @@ def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Com
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, SplitSpread, SplitSpread]]:
-    """Return ``JUDGE:CONDITION``, number of wordings, rho and MAE over them of each judge that rated with several wordings (Table 7)."""
+    """Return name, number of wordings, rho and MAE of each judge rated with several wordings (Table 7).
+
+    The name is ``JUDGE:CONDITION``; rho and MAE are summarised over wordings.
+    """
     groups: dict[str, list[RaterFigures]] = {}
     for each in figures:
         judge, condition, _ = column_parts(each.name)
@@ -323,9 +347,9 @@ def compare_files(
     named: bool = False,
     orca: Sequence[str] = (),
 ) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
-    """Compare all raters in the score files, with their averages and fusions per condition, ORCA and the shortcut baselines.
+    """Compare all raters in the score files, their averages and fusions per condition, ORCA and shortcuts.
 
-    Returns the comparison, the fusions of each condition by split, and notes for the user.
+    Returns the comparison, each condition's fusions by split, and notes for the user.
     """
     plain = [
         _single_rater(name, dict(zip(table.ids, scores, strict=True)), table.scales.get(name), len(splits))
@@ -349,7 +373,7 @@ def compare_files(
         try:
             rater, learned[f"fusion{suffix}"] = fused(f"fusion{suffix}", judges, splits)
             fusions.append(rater)
-        except InputError as error:  # the other rows are still wanted
+        except InputError as error:  # the other rows are still useful
             notes.append(f"no fusion: {error}")
     trained = [rater for text in orca for rater in orca_raters(text, splits)]
     raters = [*plain, *averages, *fusions, *trained, *shortcut_raters(splits)]

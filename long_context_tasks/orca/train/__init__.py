@@ -1,4 +1,4 @@
-"""Training the ORCA judge from files: everything cheap is checked before the model is loaded."""
+"""Training the ORCA judge from files: all cheap checks run before the model is loaded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from long_context_tasks.schema import InputError, file_sha256
 
 @dataclass(frozen=True)
 class TrainFiles:
-    # train, judge_train: ratings by people, by judges
+    # train, judge_train: human ratings, judges' ratings
     train: Path | None
     judge_train: Path | None
-    dev: Path  # development part
-    exclude: Sequence[Path]  # files whose questions are not trained on with judges' ratings
+    dev: Path  # development set
+    exclude: Sequence[Path]  # files whose questions are excluded from training on judges' ratings
 
     def described(self) -> dict[str, dict[str, str]]:
         named = {"train": self.train, "judge_train": self.judge_train, "dev": self.dev}
@@ -38,28 +38,28 @@ class TrainFiles:
 def run_training(
     files: TrainFiles, settings: TrainSettings, output: Path, device: str, report: Callable[[str], None]
 ) -> bool:
-    """Check everything cheap, then train; return False if the result existed."""
+    """Run the cheap checks first, then train; return False if the result already exists."""
     settings = _with_start(settings)
     human = [] if files.train is None else read_items(files.train, need_ratings=True)
     judge = [] if files.judge_train is None else read_items(files.judge_train, need_ratings=True)
     dev = read_items(files.dev, need_ratings=True)
-    # Judges' ratings of these questions would leak into what measures the result.
+    # Judges' ratings of these questions would leak into the evaluation.
     held_out = [*dev, *(item for path in files.exclude for item in read_items(path))]
     stages, notes = make_stages(settings.scenario, human, judge, held_out)
-    # torch is imported only now, when all files were found good.
+    # torch is imported only after all files have been checked.
     with named_failures("training"):
         from long_context_tasks.orca.train.loop import train
     device = choose_device(device)
     for note in (*notes, *_warnings(settings, stages, shared_questions(human, dev))):
         report(note)
     args: dict[str, Any] = {"data": files.described(), "init": None}
-    if settings.init is not None:  # not its path: a checkpoint may move
+    if settings.init is not None:  # not its path: a checkpoint may be moved
         args["init"] = f"{settings.init.name} {fingerprint(settings.init)}"
     return train(stages, dev, settings, output, device=device, args=args, report=report)
 
 
 def _with_start(settings: TrainSettings) -> TrainSettings:
-    """Check what the first stage starts from, and fill in the head of a checkpoint."""
+    """Check the first stage's starting point, and fill in a checkpoint's head."""
     if (settings.model is None) == (settings.init is None):
         raise InputError(
             "give either --model, a language model, or --init, an ORCA checkpoint to continue from"
@@ -68,7 +68,7 @@ def _with_start(settings: TrainSettings) -> TrainSettings:
         if settings.head is None:
             raise InputError(f"--head is missing; give one of {', '.join(HEAD_NAMES)}")
         model = Path(str(settings.model))
-        # An adapter stores the name of its base, so a folder must be found from anywhere.
+        # An adapter stores its base model's name, so a folder needs an absolute path.
         place = str(model.resolve()) if model.is_dir() else settings.model
         return settings.model_copy(update={"model": place})
     init = find_checkpoint(settings.init)
@@ -81,7 +81,7 @@ def _with_start(settings: TrainSettings) -> TrainSettings:
 
 
 def _warnings(settings: TrainSettings, stages: Sequence[Stage], shared: int) -> Iterator[str]:
-    """Yield notes on data that will mislead; ``shared`` is the number of questions in training and development part."""
+    """Yield warnings about misleading data; ``shared`` counts questions in training and development sets."""
     if shared:
         yield f"note: {shared} questions of the development part are in the training part too; it will look better than it is"
     if settings.init is not None and InputFormat.of_args(read_args(settings.init)) != settings.form:

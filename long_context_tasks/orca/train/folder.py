@@ -1,6 +1,6 @@
-"""Files of a training run: they are in ``OUTPUT.training`` until its end, so a checkpoint at ``OUTPUT`` is always finished.
+"""Files of a training run, in ``OUTPUT.training`` until it ends, so ``OUTPUT`` is always complete.
 
-A run may be killed between any two operations; the next one repeats the steps after the last saved state.
+A run may be killed between any two operations; the next run repeats the steps after the last saved state.
 """
 
 import json
@@ -25,20 +25,20 @@ STATE = "state.safetensors"
 @dataclass
 class StageState:
     args: Mapping[str, Any]  # arguments of the run
-    step: int = 0  # number of finished steps, including the evaluation at the end of an epoch
-    best_step: int = 0  # step after which the best checkpoint was made; 0 without one
-    best: float | None = None  # its loss per rating on the development part
+    step: int = 0  # number of completed steps, including the evaluation at the end of an epoch
+    best_step: int = 0  # step at which the best checkpoint was saved; 0 if there is none
+    best: float | None = None  # its development loss per rating
     done: bool = False  # whether the stage has ended
-    # Rows of log.jsonl; in the state, so that log and weights always belong to the same step.
+    # Rows of log.jsonl; part of the state, so that log and weights always belong to the same step.
     log: list[dict[str, Any]] = field(default_factory=list)
 
 
 def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]") -> None:
-    """Replace the state of a stage; the tensors are the trained weights and the optimizer's state."""
+    """Replace a stage's saved state; the tensors are the trained weights and the optimizer's state."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    # Written next to its place, because a cut file could not be continued from.
+    # Written to a temporary file first, because a run cannot resume from a truncated one.
     part = folder / f".{STATE}.part"
     try:
         folder.mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]"
 
 
 def read_state(path: Path) -> "tuple[StageState, Iterator[tuple[str, Tensor]]]":
-    """Read the state of a stage and its tensors, on the CPU; the tensors are read from the disk one by one."""
+    """Read a stage's state and its tensors, on the CPU; the tensors are read from disk one at a time."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -89,7 +89,7 @@ def _check_same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Pa
 
 @contextmanager
 def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[None]:
-    """Lock the folder of an unfinished run, new or existing."""
+    """Lock the folder of an unfinished run, creating it if necessary."""
     work = work_folder(output)
     try:
         work.mkdir(parents=True, exist_ok=True)
@@ -103,14 +103,14 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[None]:
             f"{output}: cannot be written ({error.strerror or error}); choose another place with --out"
         ) from error
     with lock:
-        # A run without a saved step, as after a mistyped option, may be replaced: nothing is lost.
+        # A run without a saved step, as after a mistyped option, can be replaced without loss.
         for path in work.glob(f"*/{STATE}"):
             _check_same_run(read_state(path)[0].args, args, work)
         yield
 
 
 def finish(output: Path, best: Path, log: Iterable[Mapping[str, Any]]) -> None:
-    """Move the best checkpoint of the last stage to its place; the folder of the run can be removed afterwards."""
+    """Move the best checkpoint of the last stage to ``output``; the run's folder can be removed afterwards."""
     lines = (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in log)
     write_whole(best / "log.jsonl", lines, remedy="make room and give the same command again")
     best.replace(output)

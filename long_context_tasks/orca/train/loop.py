@@ -1,7 +1,8 @@
-"""Training in stages; each ends with the model of the epoch that has the lowest loss on the development part.
+"""Training in stages; each ends with the model from the epoch with the lowest development loss.
 
-A run can be stopped at any moment. The same call continues after the last saved step, with the loss curve of an uninterrupted run (bit for bit
-on a CPU). Everything random is a function of the seed and the step, dropout included.
+A run can be stopped at any time. The same call continues after the last saved step, with the loss curve of an
+uninterrupted run (bit for bit on a CPU). All randomness, including dropout, is a function of the seed and the
+step.
 """
 
 import math
@@ -56,7 +57,7 @@ from long_context_tasks.schema import InputError
 
 Report = Callable[[str], None]
 _OF = " of "
-"""Separates the name of an optimizer's tensor from that of its parameter in the file of a state."""
+"""Separates the names of an optimizer tensor and its parameter in the state file."""
 
 
 def train(
@@ -69,17 +70,17 @@ def train(
     args: Mapping[str, Any] | None = None,
     report: Report = lambda _: None,
 ) -> bool:
-    """Train, or continue a training that was stopped; the checkpoint appears at ``output`` when it is finished.
+    """Train, or resume an interrupted training; the checkpoint appears at ``output`` when training finishes.
 
-    Returns False if ``output`` was the result of the same run already.
+    Returns False if ``output`` already holds the result of the same run.
     """
     output = output.absolute()
-    # A run is continued only on the same kind of device, because others round differently.
+    # A run is resumed only on the same kind of device, because others round differently.
     kind = {"precision": _precision(device), "score_type": settings.head}
     args = {**settings.args(), **(args or {}), **kind}
     finished = is_finished(output, args)
     if not finished:
-        # Training sets torch's seed at every step; the caller's generator stays as it was.
+        # Training seeds torch at every step; the caller's generators are restored afterwards.
         devices = [device] if device.startswith("cuda") else []
         with opened_run(output, args), torch.random.fork_rng(devices=devices):
             start, log = settings.init, []
@@ -87,7 +88,7 @@ def train(
                 folder = work_folder(output) / f"{number}-{stage.name}"
                 log += _StageTraining(stage, dev, settings, device, folder, args, report).run(start)
                 start = folder / "best"
-            assert start is not None  # there is a stage
+            assert start is not None  # there is at least one stage
             finish(output, start, log)
         if doubt := doubt_of(output):
             report(f"warning: {doubt}")
@@ -96,18 +97,18 @@ def train(
 
 
 def _precision(device: str) -> str:
-    """Return the precision of a device: as in the released code, frozen weights in bfloat16 and autocast on a GPU; float32 on a CPU."""
+    """Return a device's precision: bfloat16 with autocast on a GPU, as released; float32 on a CPU."""
     return "fp32" if device.startswith("cpu") else "bf16"
 
 
 def _trainable(checkpoint: Path | None, settings: TrainSettings, device: str) -> tuple[OrcaModel, Any]:
-    """Load a model in training mode and its tokenizer: that of a checkpoint, or a language model with a new head.
+    """Load a model, in training mode, and its tokenizer: a checkpoint, or a language model with a new head.
 
-    With ``lora`` an existing adapter is trained further, and a model without one gets a new one; with ``full`` an adapter is merged. Only
-    trained weights have gradients.
+    With ``lora``, an existing adapter is trained further, and a model without one gets a new one. With
+    ``full``, an adapter is merged. Only trained weights have gradients.
     """
     lora = settings.method == "lora"
-    # Trained weights stay in float32, because bfloat16 loses small steps.
+    # Trained weights stay in float32, because bfloat16 rounds away small updates.
     dtype: Dtype = "bfloat16" if _precision(device) == "bf16" and lora else "float32"
     if checkpoint is not None:
         found = load_checkpoint(checkpoint, device="cpu", dtype=dtype, trainable=lora)
@@ -122,7 +123,8 @@ def _trainable(checkpoint: Path | None, settings: TrainSettings, device: str) ->
         assert settings.head is not None  # run_training checks it
         model = OrcaModel(lm, HEADS[settings.head])
     if not lora:
-        # The vocabulary projection is never run, so it would never get gradients, which several processes would wait for.
+        # The vocabulary projection is never run, so it would never get the gradients that multi-process
+        # training would wait for.
         model.lm.requires_grad_(False)
         model.body().requires_grad_(True)
     return model.to(device).train(), tokenizer
@@ -135,17 +137,20 @@ def _adapted(lm: Any, settings: TrainSettings) -> Any:
         r=settings.lora_rank,
         lora_alpha=LORA_ALPHA,
         lora_dropout=LORA_DROPOUT,
-        # As usual for LoRA; the paper does not say which layers it adapts.
+        # As usual for LoRA; the paper does not name the adapted layers.
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    # peft draws the adapter from torch's generator.
+    # peft initialises the adapter from torch's generator.
     torch.manual_seed(seed_of("adapter", settings.seed))
     return get_peft_model(lm, config)
 
 
 def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
-    """Make AdamW: matrices of the language model decay, the head has a higher rate. Each group stores its highest rate as ``peak``."""
+    """Return AdamW with weight decay only on the language model's matrices and a higher rate for the head.
+
+    Each group stores its peak rate as ``peak``.
+    """
     own = {id(each) for each in model.lm.parameters()}
     trained = [each for each in model.parameters() if each.requires_grad]
     body = [each for each in trained if id(each) in own]
@@ -165,7 +170,7 @@ def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
 
 @dataclass
 class _StageTraining:
-    """The training of one stage; ``saved_at`` and ``saving`` are the time and the duration of the last save, in seconds."""
+    """The training of one stage; ``saved_at`` and ``saving`` are the last save's time and duration (s)."""
 
     stage: Stage
     dev_items: Sequence[OrcaItem]
@@ -178,7 +183,7 @@ class _StageTraining:
     saving: float = 0.0
 
     def run(self, start: Path | None) -> list[dict[str, Any]]:
-        """Train from a checkpoint, or from the settings' language model; return the rows of the log."""
+        """Train from a checkpoint or from the settings' language model; return the log rows."""
         saved: Iterable[tuple[str, torch.Tensor]] = ()
         self.state = StageState(self.args)
         if (self.folder / STATE).is_file():
@@ -216,7 +221,7 @@ class _StageTraining:
     def _load(self, start: Path | None, saved: Iterable[tuple[str, torch.Tensor]]) -> None:
         with named_failures(f"model {start or self.settings.model}"):
             self.model, self.tokenizer = _trainable(start, self.settings, self.device)
-        # Any token will do, because padding is masked.
+        # Any token works, because padding is masked.
         self.pad = self.tokenizer.pad_token_id or 0
         self.optimizer = _optimizer(self.model, self.settings)
         parameters = dict(self.model.named_parameters())
@@ -225,7 +230,7 @@ class _StageTraining:
             if not part:
                 parameters[name].data.copy_(value)
             else:
-                # torch keeps the count of steps on the CPU.
+                # torch keeps the step count on the CPU.
                 device = "cpu" if part == "step" else parameters[name].device
                 self.optimizer.state[parameters[name]][part] = value.to(device)
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
@@ -251,11 +256,11 @@ class _StageTraining:
         return torch.autocast(torch.device(self.device).type, torch.bfloat16, enabled=enabled)
 
     def _terms(self, ratings: Sequence[Sequence[float]]) -> int:
-        """Count the terms of the loss: one for each rating, or under the bernoulli head for each item."""
+        """Count the terms of the loss: one per rating, or one per item under the bernoulli head."""
         return len(ratings) if self.model.head.name == "bernoulli" else sum(map(len, ratings))
 
     def _step(self, step: int, steps: int, an_epoch: int) -> dict[str, Any]:
-        """Do a step, counted from 1; return its row of the log."""
+        """Run one step, counted from 1; return its log row."""
         settings, model = self.settings, self.model
         chosen = step_items(
             len(self.train_set), settings.batch_size, step - 1, settings.seed, self.folder.name
@@ -270,7 +275,7 @@ class _StageTraining:
             labels = model.head.labels([ratings[index] for index in batch]).to(model.device)
             with self._autocast():
                 params = model(*collate([ids[index] for index in batch], self.pad, model.device))
-            # Divided by the terms of the whole step, so that parts add up to its mean.
+            # Divided by the terms of the whole step, so that micro-batches add up to its mean.
             loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
             losses.append(loss.item())
@@ -294,7 +299,7 @@ class _StageTraining:
     def _check_finite(self, name: str, value: float, step: int) -> None:
         if not math.isfinite(value):
             if self.state.best is None:
-                # The same arguments would fail again, and corrected ones must find the place free.
+                # Rerunning with the same arguments would fail again; corrected ones must find no saved run.
                 (self.folder / STATE).unlink(missing_ok=True)
             raise InputError(
                 f"stage {self.stage.name}, step {step}: the {name} is not a number ({value}); nothing of this step was "
@@ -302,7 +307,7 @@ class _StageTraining:
             )
 
     def _evaluate(self, step: int) -> None:
-        """Evaluate on the development part; keep the model if it is the best so far."""
+        """Evaluate on the development set; save the model if it is the best so far."""
         settings, head = self.settings, self.model.head
         with self._autocast():
             outputs = predict(
@@ -319,7 +324,7 @@ class _StageTraining:
         self._check_finite("loss", loss, step)
         mean, variance = (each.tolist() for each in head.moments(params))
         figures = item_agreement(items, mean, None if head.quantiles is None else variance)
-        # Strictly lower: of equally good epochs the earliest is kept.
+        # Strictly lower: on ties the earliest epoch is kept.
         gains = self.state.best is None or loss < self.state.best
         metrics = {"stage": self.stage.name, "step": step, "dev": {"loss": loss, **asdict(figures)}}
         self.state.log.append({**metrics, "best": gains})

@@ -1,19 +1,19 @@
-"""The plan of a training, which needs no model: settings, stages, and the items and learning rate of each step.
+"""The training plan, which needs no model: settings, stages, and each step's items and learning rate.
 
-The stages follow the paper's five ways to use ratings by people and by LLM judges (section 6.4, Table 3):
+The stages follow the paper's five ways to use human and LLM-judge ratings (section 6.4, Table 3):
 
 ========= ==========================================================================================
-human     (1) ratings by people
-judge     (2) ratings by judges, of the questions in the training part of the human data
-judge_all (3) all ratings by judges
-mixed     (4) the human data, with judges' ratings of the same answers as further ratings
-two_stage (5) first all ratings by judges, then those by people
+human     (1) human ratings
+judge     (2) judges' ratings of the questions in the human training set
+judge_all (3) all judges' ratings
+mixed     (4) the human data, with judges' ratings of the same answers as additional ratings
+two_stage (5) first all judges' ratings, then human ratings
 ========= ==========================================================================================
 
-Questions of the development part, or of any other part that is held out, are never trained on with ratings by judges.
+Questions in the development set, or in any other held-out set, are never trained on with judges' ratings.
 
-Steps are pure functions of the seed and the step number. So a resumed run continues exactly as an uninterrupted one would, without saving the
-state of random generators.
+Steps are pure functions of the seed and the step number. A resumed run therefore continues exactly like an
+uninterrupted one, without saving the state of random generators.
 """
 
 import hashlib
@@ -33,25 +33,25 @@ from long_context_tasks.schema.validated import Checked, Number, Whole
 
 Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
 
-# The paper (section 5.5) names the objective, but no settings of the optimizer; all these are usual for fine-tuning.
+# The paper (section 5.5) names the objective but no optimizer settings; these are usual for fine-tuning.
 _LR = {"lora": 2e-4, "full": 2e-5}
 HEAD_FACTOR = 5
-"""Learning rate of the head, which starts at random, relative to that of the language model."""
+"""Learning rate of the randomly initialised head, relative to the language model's."""
 WARMUP = 0.1
-"""Share of the steps in which the learning rate rises."""
+"""Fraction of steps in the learning-rate warm-up."""
 WEIGHT_DECAY = 0.01
 CLIP = 1.0
-"""Maximum norm of the gradient."""
+"""Maximum gradient norm."""
 LORA_ALPHA, LORA_DROPOUT = 32, 0.05
 SAVE_SHARE = 10
-"""A step is saved if at least this many times the duration of a save has passed since the last save."""
-# Whole and Number refuse true and false, which pydantic would read as 1 and 0.
+"""A step is saved once this multiple of the last save's duration has passed."""
+# Whole and Number reject booleans, which pydantic would read as 1 and 0.
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
 
 
 class TrainSettings(Checked):
-    """How a model is trained; the descriptions are the help of the command's options."""
+    """Training settings; the field descriptions double as help for the command's options."""
 
     model: str | None = None  # folder or hub id of a language model; None to start from init
     scenario: Scenario = Field(
@@ -69,11 +69,11 @@ class TrainSettings(Checked):
     no_question: bool = Field(False, description="Do not show the question to the model.")
     no_rationale: bool = Field(False, description="Do not show the context.")
     transcript: bool = Field(False, description="Show the transcript, too.")
-    window: int | None = None  # maximum tokens of an item, to use less than the model's window
+    window: int | None = None  # maximum tokens per item, to use less than the model's window
 
     @property
     def form(self) -> InputFormat:
-        # The options of training are those of scoring, so one function reads both.
+        # Training and scoring share these options, so one function reads both.
         parts = {name: getattr(self, name) for name in ("no_question", "no_rationale", "transcript")}
         return InputFormat().ablated(**parts)
 
@@ -98,7 +98,7 @@ def make_stages(
     judge: Sequence[OrcaItem] = (),
     held_out: Sequence[OrcaItem] = (),
 ) -> tuple[list[Stage], list[str]]:
-    """Return the stages of a scenario in order, and notes for the user."""
+    """Return a scenario's stages in order, and notes for the user."""
     if scenario != "judge_all" and not human:
         raise InputError(
             f"scenario {scenario} needs ratings by people; name their training part with --train"
@@ -111,7 +111,7 @@ def make_stages(
         return _checked([Stage("human", tuple(human))], [])
     if not judge:
         raise InputError(f"scenario {scenario} needs ratings by judges; name their file with --judge-train")
-    # Numbered together, so that a question is found in all files.
+    # Numbered together, so that a question is recognised across files.
     numbers = question_numbers([*held_out, *human, *judge])
     closed = set(numbers[: len(held_out)])
     asked = set(numbers[len(held_out) : len(held_out) + len(human)])
@@ -123,7 +123,7 @@ def make_stages(
             f"{len(judge) - len(allowed)} of {len(judge)} judged answers left out: their questions are held out"
         )
     if scenario == "mixed":
-        # Answers are matched by text, because ids of people's and judges' files differ.
+        # Answers are matched by text, because ids differ between human and judge files.
         further: dict[tuple[str, str], tuple[float, ...]] = {}
         for item, _ in allowed:
             further[_answer(item)] = further.get(_answer(item), ()) + item.ratings
@@ -164,7 +164,7 @@ def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
 
 
 def seed_of(*parts: object) -> int:
-    """Make a 63-bit seed from the printed forms of values."""
+    """Derive a 63-bit seed from the string forms of values."""
     # Not hash(), which differs between processes.
     digest = hashlib.sha256(" ".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
@@ -175,7 +175,7 @@ def steps_per_epoch(items: int, batch_size: int) -> int:
 
 
 def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[int]:
-    """Return the indices of the items of a step, counted from 0; each epoch has its own order."""
+    """Return the item indices of a step, counted from 0; each epoch has its own order."""
     epoch, place = divmod(step, steps_per_epoch(items, batch_size))
     order = list(range(items))
     # Python's own generator: its shuffle does not depend on the version of torch or numpy.
@@ -184,7 +184,7 @@ def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[in
 
 
 def rate(step: int, steps: int) -> float:
-    """Return the learning rate of a step, from 0, relative to the highest one: it rises linearly, then falls linearly to 0 after the last.
+    """Return a step's learning rate relative to the peak: linear warm-up, then linear decay to 0.
 
     >>> [rate(step, 10) for step in range(3)]
     [1.0, 1.0, 0.8888888888888888]
