@@ -1,4 +1,4 @@
-"""The builders of cases, which `lct build --help` reads; the code that builds is imported when it is needed."""
+"""Case builders, as listed by `lct build --help`; the building code itself is imported on demand."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
 from long_context_tasks.benchmarks.ethic.settings import DOCUMENTS, EthicSettings, SyntheticSettings
 from long_context_tasks.recast.carriers import CARRIERS
 
-# Lengths that ``...`` stands for; the paper's own cases have the lengths of their documents.
+# Lengths that ``...`` expands to; the paper's own cases are as long as their documents.
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
 
@@ -38,7 +38,7 @@ class SyntheticBuilder(Builder[SyntheticSettings]):
 
 
 class RecastBuilder(SyntheticBuilder):
-    """Cases on public texts with other names."""
+    """Cases on public texts with the names replaced."""
 
     source = CARRIERS
 

@@ -1,12 +1,14 @@
-"""Load the cases of a task: published data, a folder of built cases, or cases written from a seed.
+"""Load a task's cases: published data, a folder of built cases, or cases generated from a seed.
 
-A local copy of the published data is in ``LCT_DATA_DIR/ethic``: for each configuration ``X`` (Recalling, Summarizing, Organizing,
-Attributing) an archive ``X.zip`` of one JSON Lines file, as `lct data fetch ethic` and the hub have it, or ``X.jsonl``, ``X.jsonl.gz``
-or ``X.json``. The files may also be in a folder ``X``, and their names may go on after ``X``. JSON files come before archives.
+A local copy of the published data is in ``LCT_DATA_DIR/ethic``: for each configuration ``X`` (Recalling,
+Summarizing, Organizing, Attributing), either an archive ``X.zip`` of one JSON Lines file, as provided by `lct
+data fetch ethic` and the hub, or ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``. The files may also be in a folder
+``X``, and their names may have a suffix after ``X``. JSON files take precedence over archives.
 
-Messages are stored in a case folder's document table, so that a case itself holds no long text. All cases have the form of the
-published ones: ``inputs`` has the keys of the texts under ``system`` (may be empty) and ``user``; the gold of the only turn is a list of
-texts (labels; entries with ids; option numbers in order; section markers of the context); the label ``domain`` gives the domain.
+Messages are stored in the case folder's document table, so a case itself contains no long text. All cases
+have the structure of the published ones: ``inputs`` holds the text keys under ``system`` (may be empty) and
+``user``; the gold of the only turn is a list of texts (labels; entries with ids; option numbers in order;
+section markers of the context); the label ``domain`` gives the domain.
 """
 
 import ast
@@ -55,23 +57,23 @@ CONFIGURATIONS: Mapping[str, str] = {
     "organize": "Organizing",
     "attribute": "Attributing",
 }
-COUNTERPARTS = "ethic_recall_counterparts"  # the family that builds the tasks without published data
+COUNTERPARTS = "ethic_recall_counterparts"  # the task family that has no published data
 COLUMNS = ("ID", "Domain", "System_msg", "User_msg", "Answer")
-# Sources of cases that are written from a seed. Only they import the writers, which are large.
+# Sources of cases that are generated from a seed. Only they import the generators, which are large.
 _WRITTEN = ("seed", "recast")
 _REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}: fetch it again with `lct data fetch {NAME}`, or rename the columns"
 _KINDS = ((".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 
 
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
-    """Return a task by name, with everything that a host needs."""
+    """Load a task by name, ready to run on any host."""
     spec = parse_task(name)
     folder = options.cases and _built_folder(spec, options.cases)
     if folder is not None:
         options = options.as_built(read_manifest(folder)["options"], folder, same_tokenizer)
     _check_options(spec, options)
     n_all = None
-    known_by = ""  # key of the texts in the store of token counts; without one, texts are their own keys
+    known_by = ""  # key prefix in the token-count cache; if empty, the texts themselves are the keys
     if folder is not None:
         cases = _built(spec, options, folder)
     elif spec.source in _WRITTEN:
@@ -82,7 +84,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         cases = cached_synthetic(spec, options)
         n_all = cases_of(spec.task) if options.prompt_tokens is None else None
     elif spec.task in CONFIGURATIONS:
-        # Results record what was run: published contexts have the length that they have.
+        # Results record what was run, and published contexts have fixed lengths.
         options = replace(options, length=None)
         known_by, cases = published(spec, options)
     else:
@@ -141,7 +143,7 @@ def _score_unjudged(case: Case, response: str | None, status: str | None = None)
 
 
 def has_data(name: str, options: EthicOptions) -> bool:
-    """Return True; an InputError names the data or carriers that are missing and the remedies."""
+    """Return True, or raise an InputError that names the missing data or carriers and the remedies."""
     spec = parse_task(name)
     if spec.source == "recast":
         from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS
@@ -159,7 +161,7 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
 
 
 def _check_options(spec: TaskSpec, options: EthicOptions) -> None:
-    """Report wrong options before any data are read."""
+    """Reject invalid options before any data are read."""
     if options.subset is not None:
         raise InputError(
             f"{spec.name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
@@ -174,7 +176,7 @@ def _check_options(spec: TaskSpec, options: EthicOptions) -> None:
 
 
 def _built_folder(spec: TaskSpec, root: Path) -> Path:
-    """Return the case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
+    """Return a task's case folder: ``root`` itself, or the subfolder that `lct build` made for the task."""
     from long_context_tasks.benchmarks.run_cases import family_folder
 
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
@@ -190,7 +192,8 @@ def _built(spec: TaskSpec, options: EthicOptions, folder: Path) -> CaseSet:
     there = sorted({case.labels["length"] for case in cases.cases if "length" in case.labels})
     listed = ", ".join(map(format_length, there)) or "none"
     if options.length is None:
-        # Cases built from documents may have several lengths in one run; synthetic ones are reported by their length.
+        # Cases built from documents may be run at several lengths together; synthetic ones are reported per
+        # length.
         if len(there) > 1 and spec.source in _WRITTEN:
             raise InputError(f"the built cases have the lengths {listed}; choose one with lct_length")
         return cases
@@ -203,7 +206,7 @@ def _built(spec: TaskSpec, options: EthicOptions, folder: Path) -> CaseSet:
 
 
 def _counted(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str) -> CaseSet:
-    """Return the first ``lct_n`` cases with the tokens of system and user message, a blank line between them."""
+    """Return the first ``lct_n`` cases with token counts of the system and user messages."""
 
     def text_of(case: Case) -> str:
         plain = replace(case, inputs={**case.inputs, "style": prompts.FOLDED})
@@ -219,19 +222,19 @@ def _counted(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: st
 
 
 class PublishedData(NamedTuple):
-    """Rows of a task's published data, with what identifies them."""
+    """Rows of a task's published data, and their provenance."""
 
     name: str
     made_from: Mapping[str, str]
-    rows: Iterable[tuple[str, Any]]  # each with its place for error messages
+    rows: Iterable[tuple[str, Any]]  # each with its location for error messages
 
 
 def source_of(spec: TaskSpec, options: Options) -> PublishedData:
-    """Return the local copy of a task's data, or the hub's data set if there is none."""
+    """Return the local copy of a task's data, or the hub data set if there is none."""
     configuration, folder = CONFIGURATIONS[spec.task], data_dir(options, NAME)
     if files := local_files(folder, configuration):
         sizes = ((path, path.stat()) for path in files)
-        # With their folders, because files in different folders may have the same name.
+        # Keyed by relative path, because files in different folders may have the same name.
         made_from = {
             path.relative_to(folder).as_posix(): _sha256(path, size.st_size, size.st_mtime_ns)
             for path, size in sizes
@@ -261,7 +264,7 @@ def _hub_rows(name: str, dataset: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_local(task: str, options: Options, name: str) -> None:
-    """Check that a copy of a task's data is in LCT_DATA_DIR or in the cache of the hub's library."""
+    """Check that a task's data are in LCT_DATA_DIR or in the ``datasets`` library's cache."""
     configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
     cached = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / HUB.replace("/", "___").lower()
@@ -275,7 +278,7 @@ def _missing(configuration: str, folder: Path, task: str, why: str = "") -> Inpu
 
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
-    """Return the files of a configuration in a folder, all of one kind and sorted by path; see the top of this module."""
+    """Return a configuration's files in a folder, all of one kind and sorted by path."""
     wanted = configuration.lower()
 
     def belongs(path: Path) -> bool:
@@ -285,13 +288,13 @@ def local_files(folder: Path, configuration: str) -> list[Path]:
         return named and not hidden and path.is_file()
 
     found = [path for path in sorted(folder.rglob("*")) if belongs(path)] if folder.is_dir() else []
-    # One kind only, because the same rows may be there in several.
+    # One kind only, because the same rows may exist in several formats.
     kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
     return next(filter(None, kinds), [])
 
 
 def _revision() -> str:
-    """Return the hub's commit from the card, so that a later upload does not change any score."""
+    """Return the hub commit pinned in the card, so that a later upload does not change any score."""
     return str(card(NAME).data["hub"]["revision"])
 
 
@@ -299,11 +302,11 @@ def _from_hub(configuration: str, folder: Path, task: str) -> Any:
     try:
         import datasets
 
-        # If the hub cannot be reached, the library's cache may still have the data.
+        # If the hub cannot be reached, the data may still be in the library's cache.
         with nullcontext() if hub_answers(HUB) else without_downloads():
             return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
-        # The library does not wrap the errors of its HTTP and file layers, so any exception may come.
+        # The library does not wrap the errors of its HTTP and file layers, so any exception may be raised.
         why = f"{HUB} is not available from the Hugging Face hub ({type(error).__name__})"
         if isinstance(error, ImportError):
             why = "the hub's library is missing (pip install datasets)"
@@ -328,8 +331,8 @@ def _id(value: Any) -> str:
 
 
 def _labels(answer: Any) -> list[str]:
-    """Return a list of texts, also if it is stored as one text in JSON or Python notation."""
-    # Some exports of the data set write lists as text; a list in JSON is one in Python, too.
+    """Return a list of strings, even if it is stored as a single JSON or Python literal string."""
+    # Some exports of the data set write lists as strings; a JSON list of strings is also a Python literal.
     if isinstance(answer, str) and answer.lstrip().startswith("["):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             answer = ast.literal_eval(answer.strip())
@@ -365,7 +368,7 @@ _Text = Annotated[str, AfterValidator(_whole)]
 
 
 class EthicRow(PublishedRow):
-    """A row of the data; summarizing does not need the answer."""
+    """A row of the data; Summarizing needs no answer."""
 
     ID: Annotated[_Text, BeforeValidator(_id)]
     Domain: Annotated[str, BeforeValidator(_known_domain)]
@@ -391,7 +394,7 @@ _ROWS: Mapping[str, type[EthicRow]] = {
 
 
 def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] | None:
-    """Return the case of a row and its texts by key; None for a domain that the task does not have."""
+    """Return a row's case and its texts by key, or None if the task does not cover the row's domain."""
     if isinstance(values, Mapping):
         domain = str(values.get("Domain")).strip().lower()
         # The official code ignores domains that the task lacks; an unknown one is an error.
@@ -400,7 +403,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     row = validated(_ROWS[task], values, place, remedy=_REMEDY)
     gold = row.Answer
     if task == "summarize":
-        # There are no reference summaries; the gold is the markers of the sections to be summarized.
+        # There are no reference summaries; the gold is the markers of the sections to summarize.
         gold = list(prompts.split_sections(prompts.context_of(row.User_msg) or "", row.Domain))
         if not gold:
             what = "<Segment n>" if row.Domain == "law" else "<Section n>"
@@ -428,7 +431,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
 
 
 def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
-    """Return the cases of a task's published data, converted into a cached case folder, and the folder's name."""
+    """Return the published cases, converted into a cached case folder, and the folder's name."""
     source = source_of(spec, options)
     facts = {"files": source.made_from, "card": card(NAME).version}
     folder = cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
@@ -465,5 +468,5 @@ def _convert(source: PublishedData, task: str, folder: Path) -> None:
         message = "%s: %d rows of domains that %s does not have are left out"
         logger.warning(message, source.name, foreign, CONFIGURATIONS[task])
     if empty := [domain for domain, own in cases.items() if not own]:
-        # Not an error: a copy may have some of the domains only, and each is a task of its own.
+        # Not an error: a copy may contain only some of the domains, and each is a separate task.
         logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

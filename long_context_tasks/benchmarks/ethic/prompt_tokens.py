@@ -1,4 +1,7 @@
-"""Keep the prompts on one side of the official length bound (``lct_prompt_tokens``), as the model's chat template renders them."""
+"""Keep the prompts on one side of the official length bound (``lct_prompt_tokens``).
+
+Lengths are those of the prompts rendered with the model's chat template.
+"""
 
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
@@ -12,18 +15,19 @@ from long_context_tasks.schema import Case, CaseSet, InputError, Message
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.tokens import CL100K, cached_counts
 
-# Prompts of at most this many tokens are under_32k, as with the official flags --under_32k_only and --over_32k_only.
+# Prompts of at most this many tokens are under_32k, as with the official --under_32k_only and
+# --over_32k_only.
 BOUND = 32_768
 
 
 def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet) -> CaseSet:
-    """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
+    """Return the cases on one side of the bound, labelled with their ``full_prompt_tokens``."""
     tokenizer, style = str(options.tokenizer), str(options.prompt_style)
 
     def text_of(case: Case) -> str:
         return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
 
-    # A generator, so that memory never holds all prompts.
+    # A generator, so that the prompts are never all in memory.
     texts = ((text_of(case), partial(text_of, case)) for case in cases.cases)
     counts = cached_counts(tokenizer, texts, len(cases), f"measuring prompts in {tokenizer}")
     chosen = [
@@ -39,7 +43,7 @@ def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet) -> CaseSet:
 
 
 def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CHAT) -> str:
-    """Return the text that a model receives: through the tokenizer's chat template, or the contents if it has none."""
+    """Return the text that a model receives: the rendered chat template, or the contents if there is none."""
     loaded = None if style in prompts.OWN_TEMPLATE else _with_template(tokenizer)
     if loaded is None:
         return "\n\n".join(message.content for message in messages)
@@ -54,7 +58,7 @@ def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CH
 
 @lru_cache(maxsize=4)
 def _with_template(tokenizer: str) -> Any:
-    """Return a tokenizer that has a chat template, or None."""
+    """Return the tokenizer if it has a chat template, otherwise None."""
     if tokenizer == CL100K:
         return None
     try:
@@ -63,6 +67,6 @@ def _with_template(tokenizer: str) -> Any:
         local = Path(tokenizer).expanduser().is_dir()
         loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
     except (ImportError, OSError, ValueError):
-        # Without a template, the contents alone are measured, as for a base model.
+        # Without a template, only the contents are counted, as for a base model.
         return None
     return loaded if getattr(loaded, "chat_template", None) else None

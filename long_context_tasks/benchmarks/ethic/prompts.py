@@ -1,12 +1,13 @@
-"""Render prompts to the byte: the data set's system and user message in one of the official layouts; and split them into parts.
+"""Render prompts byte for byte in one of the official layouts, and split them into parts.
 
-The official script sends messages, except to three families of models, for which it writes the whole prompt by hand. Those layouts
-are *styles* here, selected by ``lct_prompt_style``:
+The official script sends messages, except to three model families, for which it hard-codes the whole prompt.
+Those layouts are *styles* here, selected by ``lct_prompt_style``:
 
 * ``chat``: a system message and a user message, for the model's own chat template. The default.
-* ``folded``: one user message that begins with the system message; for chat templates without a system role.
-* ``gemini``: the same text, under the name of the family for which the official code writes it.
-* ``llama-3.1``, ``phi``: one string with the role marks of the model's training. The host must not apply a chat template to it.
+* ``folded``: one user message that begins with the system message, for chat templates without a system role.
+* ``gemini``: the same text, under the name of the family for which the official code uses it.
+* ``llama-3.1``, ``phi``: one string with the role tokens from the model's training. The host must not apply a
+  chat template to it.
 """
 
 import re
@@ -28,7 +29,7 @@ PLAIN: Mapping[str, str] = {
     "phi": "<|system|>\n{system_msg}<|end|>\n<|user|>\n{user_msg}<|end|>\n<|assistant|>",
 }
 STYLES = (CHAT, *PLAIN)
-OWN_TEMPLATE = ("llama-3.1", "phi")  # styles whose text contains the role marks
+OWN_TEMPLATE = ("llama-3.1", "phi")  # styles whose text contains the role tokens
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
@@ -43,7 +44,7 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
         raise InputError(
             f"prompt style {style!r} is not one of {', '.join(STYLES)}; correct lct_prompt_style"
         )
-    # Some chat templates refuse or print an empty system message.
+    # Some chat templates reject an empty system message or render it.
     if style == CHAT:
         return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
     # Not str.format, because the texts may contain braces. The user message comes last, so that nothing in it is replaced.
@@ -57,25 +58,25 @@ def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Messa
 
 
 def user_text(case: Case, documents: Documents | Mapping[str, str]) -> str:
-    """Return the user message; it may be stored in two parts, the context and the question about it."""
+    """Return the user message, which may be stored in two parts: the context and the question about it."""
     keys = case.inputs["user"]
     return documents[keys] if isinstance(keys, str) else "".join(documents[key] for key in keys)
 
 
 def context_of(user_message: str) -> str | None:
-    """Return the context in a user message, or None if it does not have the layout of the data."""
+    """Return the context in a user message, or None if the message does not have the data set's layout."""
     _, _, after = user_message.partition("### Context:\n")
     end = after.find("\n\nNow, respond to the instruction", 1)
     return after[:end] if end > 0 else None
 
 
 def find_markers(text: str, domain: str) -> list[str]:
-    """Return the section markers in a text, in order; in law, sections are called segments."""
+    """Return the section markers in a text, in order; in the law domain, sections are called segments."""
     return _MARKERS.get(domain, _MARKER).findall(text)
 
 
 def split_sections(text: str, domain: str) -> dict[str, str]:
-    """Return each marker with the stripped text after it, as the official code splits contexts and responses.
+    """Map each marker to the stripped text after it, splitting as the official code does.
 
     Text before the first marker is dropped. A marker that occurs twice keeps its first position and its last text.
 
@@ -88,13 +89,13 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
 
 
 def sections_of(case: Case, documents: Documents | Mapping[str, str]) -> dict[str, str]:
-    """Return the sections of a summarizing case's context by marker."""
+    """Return the sections of a Summarizing case's context, keyed by marker."""
     return split_sections(context_of(user_text(case, documents)) or "", str(case.labels["domain"]))
 
 
 def split_case(case: Case, turn: int, documents: Documents) -> "Parts":
-    """Split the user message into the marked context and the text after it, for information coverage."""
-    # Imported here, because only the measure of coverage needs it.
+    """Split the user message into the marked context and the text after it, to measure information coverage."""
+    # Imported here because only information coverage needs it.
     from long_context_tasks.coverage.items import Parts, split_by_documents
 
     user = messages(case, documents)[-1].content

@@ -1,6 +1,7 @@
-"""Split scores of ETHIC as the paper's analyses do: low against high coverage (5.1), context length (5.2) and position (5.3, Fig. 5).
+"""Break down ETHIC scores as in the paper: coverage (5.1), context length (5.2) and position (5.3, Fig. 5).
 
-:func:`sections` makes the tables and heat maps from scored runs. Intervals are over clusters (documents), not cases or sections.
+:func:`sections` makes the tables and heat maps from scored runs. Intervals are over clusters (documents), not
+cases or sections.
 """
 
 import hashlib
@@ -34,20 +35,20 @@ from long_context_tasks.stats.intervals import Interval
 from long_context_tasks.stats.means import RATES, GroupMean, Scale, group_mean
 from long_context_tasks.tokens import CL100K
 
-BINS = 5  # number of equal parts of a context in scores by position
+BINS = 5  # number of equal parts into which scores by position divide a context
 _SHORTEST = 1_000
 _MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
 
 
 class LengthSpan(NamedTuple):
-    """Numbers of tokens from ``low`` to below ``high``; one length if both are equal. Spans sort by size."""
+    """A range of token counts, ``low`` inclusive and ``high`` exclusive; a single length if both are equal."""
 
     low: int
     high: int
 
 
 def doubling(tokens: int) -> LengthSpan:
-    """Return the span of a number of tokens: below 1k, or from 1k, 2k, 4k ... to twice as many.
+    """Return the bin of a token count: below 1k, or between consecutive doublings of 1k (1k, 2k, 4k ...).
 
     >>> doubling(5_000), doubling(999)
     (LengthSpan(low=4000, high=8000), LengthSpan(low=0, high=1000))
@@ -59,7 +60,7 @@ def doubling(tokens: int) -> LengthSpan:
 
 
 def length_text(span: LengthSpan) -> str:
-    """Return a span as tables show it.
+    """Format a span for tables.
 
     >>> length_text(LengthSpan(4_000, 8_000)), length_text(LengthSpan(4_000, 4_000)), length_text(LengthSpan(0, 1_000))
     ('4k to 8k', '4k', 'under 1k')
@@ -75,15 +76,15 @@ def position_text(place: int, bins: int) -> str:
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """The score of a case, or of a label or section in it, with the properties by which scores are split."""
+    """The score of a case, or of one label or section in it, with the attributes by which scores are grouped."""
 
-    key: tuple[Hashable, ...]  # the same in every run
+    key: tuple[Hashable, ...]  # identical across runs
     domain: str
-    cluster: str  # the document or group of documents, the unit of intervals
-    length: LengthSpan  # a built case has one length, a published one a span of its prompt's tokens
+    cluster: str  # the document or group of documents, over which intervals are computed
+    length: LengthSpan  # a single length if the case was built, otherwise the bin of the prompt's tokens
     value: float | None
-    tokens: int = 0  # of the whole prompt, in cl100k
-    context: str = ""  # equal for cases that show the same one; empty if unknown
+    tokens: int = 0  # in the whole prompt, in cl100k
+    context: str = ""  # hash, equal for cases with the same context; empty if unknown
     position: float = 0.0  # of a label or section, from 0 (beginning of the context) to 1 (end)
 
 
@@ -102,7 +103,7 @@ def scored_case(case: Case, value: float | None, context: str = "") -> ScoredIte
 
 
 def context_key(user_message: str) -> str:
-    """Return a hash of the context in a user message without its section markers; empty without a context."""
+    """Return a hash of the context without its section markers; empty if a message has no context."""
     context = context_of(user_message)
     if context is None:
         return ""
@@ -110,9 +111,12 @@ def context_key(user_message: str) -> str:
 
 
 def label_parts(case: Case, response: str | None) -> list[ScoredItem]:
-    """Return for each label whether a recalling response lists it (1) or not (0), with the position of the first chunk that names it."""
+    """Return, for each label, whether a recall response lists it (1) or not (0).
+
+    The position is that of the first chunk that contains the label.
+    """
     [turn] = case.turns
-    # Published cases do not record where their labels are.
+    # Published cases do not record the positions of their labels.
     places = turn.labels.get("first_chunk")
     if not places:
         return []
@@ -151,7 +155,7 @@ def by_length(cases: Sequence[ScoredItem], scale: Scale | None = RATES) -> dict[
 
 
 def by_position(parts: Sequence[ScoredItem], bins: int = BINS) -> dict[LengthSpan, dict[int, GroupMean]]:
-    """Return figures by context length and part of the context, as in Fig. 5; parts without a label or section are left out."""
+    """Return scores by context length and part of the context (Fig. 5); parts without items are omitted."""
     table: dict[LengthSpan, dict[int, GroupMean]] = defaultdict(dict)
     # Labels of one document are not independent, so a single document has no interval.
     groups = figures_by(parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), None)
@@ -161,7 +165,7 @@ def by_position(parts: Sequence[ScoredItem], bins: int = BINS) -> dict[LengthSpa
 
 
 def of_domain(scored: Sequence[ScoredItem]) -> Mapping[str, Sequence[ScoredItem]]:
-    """Return the scores of each domain; if there are several domains, those of all come first."""
+    """Group scores by domain; if there are several domains, the scores of all of them come first."""
     domains = dict.fromkeys(score.domain for score in scored)
     parts = {"all": scored} if len(domains) > 1 else {}
     return {**parts, **{domain: [score for score in scored if score.domain == domain] for domain in domains}}
@@ -170,7 +174,11 @@ def of_domain(scored: Sequence[ScoredItem]) -> Mapping[str, Sequence[ScoredItem]
 def compare(
     low: Sequence[ScoredItem], high: Sequence[ScoredItem], scale: Scale | None = RATES
 ) -> tuple[GroupMean, GroupMean, GroupMean] | None:
-    """Return figures of low, of high, and of high minus low coverage (5.1), paired by context; None if no context is equal."""
+    """Compare low with high coverage (5.1), paired by context.
+
+    Return the figures for low coverage, for high coverage and for high minus low, or None if no context is
+    shared.
+    """
     others = {
         (case.key, case.context): case.value for case in high if case.context and case.value is not None
     }
@@ -182,10 +190,10 @@ def compare(
     if not pairs:
         return None
     lows, highs, clusters = zip(*pairs, strict=True)
-    # Paired by context: contexts vary more than the effect that is measured.
+    # Paired by context, because contexts vary more than the measured effect.
     loss = group_mean([high_value - value for value, high_value, _ in pairs], clusters)
     if scale == RATES and loss.interval is not None:
-        # The limit is the second argument, so that an end that is NaN stays NaN.
+        # The limit is the second argument, so that a NaN bound stays NaN.
         ends = Interval(max(loss.interval.low, -1.0), min(loss.interval.high, 1.0))
         loss = replace(loss, interval=ends)
     return group_mean(lows, clusters, RATES), group_mean(highs, clusters, scale), loss
@@ -194,10 +202,10 @@ def compare(
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
 _SIDES = ("low task", "low metric", "high task", "high metric", "high judge")
 _TEXT = frozenset((*_WHO, "length", "position", "of", *_SIDES))
-# These options choose cases; they do not change how a case is asked.
+# These options select cases; they do not change the prompts.
 _CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
 _RECALL, _SUMMARIZE = "recall", "summarize"
-# Counterpart to the tasks with the same contexts; contexts of the other tasks are shorter or made in another way.
+# Counterpart to the tasks with the same contexts; the other tasks' contexts are shorter or built differently.
 _HIGH = {"single_qa": (_RECALL,), "multi_qa": (_RECALL,), "focused_summary": (_SUMMARIZE, _RECALL)}
 _CAPTIONS = {
     _SUMMARIZE: "Mean score of the sections (1 to 5) in this part of the context; a section left out has 1.",
@@ -207,13 +215,13 @@ _CAPTIONS = {
 
 @dataclass
 class MeasuredTask:
-    """All runs of a task with one model, judge and settings, over all domains that were run."""
+    """All runs of a task with one model, judge and settings, over all domains run."""
 
-    first: ScoredRun  # for the properties that all runs share
+    first: ScoredRun  # source of the properties that all runs share
     spec: TaskSpec
     cases: list[ScoredItem] = field(default_factory=list)
     parts: list[ScoredItem] = field(default_factory=list)  # scores of labels or sections
-    without_verdicts: bool = False  # some summaries have scores but the files lack the judge's replies
+    without_verdicts: bool = False  # some summaries are scored but the files lack the judge's replies
 
     @property
     def how(self) -> str:
@@ -221,7 +229,7 @@ class MeasuredTask:
 
     @property
     def whose(self) -> tuple[str, ...]:
-        """Host, model and settings, without the choice of cases and the folder of built ones."""
+        """Host, model and settings, without the options that select cases and the case folder."""
         how = settings_text(self.first.settings, (*_CHOICES, "lct_cases"))
         return self.first.host, self.first.model, how
 
@@ -250,7 +258,7 @@ class MeasuredTask:
                 )
             text = turn.response.text
             try:
-                # Hashing contexts takes time, so only comparable tasks do it.
+                # Hashing contexts takes time, so it is done only for comparable tasks.
                 context = context_key(task.cases.documents[case.inputs["user"]]) if comparable else ""
                 self.cases.append(scored_case(case, turn.value, context))
                 if text is None:
@@ -271,7 +279,7 @@ class MeasuredTask:
 
 
 def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
-    """Group the scores of runs by setting, over all domains and lengths; and return notes on runs that are left out."""
+    """Group the scores of runs by setting, over all domains and lengths, and return notes on omitted runs."""
     found: dict[Hashable, MeasuredTask] = {}
     left_out: list[NotInCache] = []
     for run in runs:
@@ -294,7 +302,10 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
 
 
 def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
-    """Return one section: coverage, length, position, and the heat maps of Fig. 5; ``bins`` is the number of parts of a context."""
+    """Return one section with the coverage, length and position tables and the heat maps of Fig. 5.
+
+    ``bins`` is the number of parts into which a context is divided.
+    """
     measured, left_out = measure(runs)
     bare = [entry for entry in measured if entry.without_verdicts]
     notes = (
@@ -313,13 +324,13 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
 
 
 def heat_maps(runs: Sequence[ScoredRun]) -> list[HeatMap]:
-    """Return only the heat maps; runs of tasks without one are not read."""
+    """Return only the heat maps; runs of tasks that have none are not read."""
     mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
     return [heat_map(entry, BINS) for entry in measure(mapped)[0] if entry.parts]
 
 
 def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
-    """Return the scores by context length and by position."""
+    """Return the tables of scores by context length and by position."""
     length, position = [], []
     for entry in measured:
         points, metric = entry.first.points, entry.first.metric
@@ -348,7 +359,10 @@ def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
 
 
 def coverage_table(measured: Sequence[MeasuredTask]) -> Table:
-    """Compare low- and high-coverage tasks on the same contexts at each length (Fig. 4), and at all if there are several."""
+    """Compare low- and high-coverage tasks on the same contexts (Fig. 4).
+
+    There is a row for each length, preceded by one for all lengths if there are several.
+    """
     rows = []
     for low in measured:
         for high in measured:
@@ -381,7 +395,7 @@ def coverage_table(measured: Sequence[MeasuredTask]) -> Table:
 
 
 def heat_map(measured: MeasuredTask, bins: int) -> HeatMap:
-    """Return the scores of labels or sections by position and length of the context, all domains together (Fig. 5)."""
+    """Return the heat map of scores by position and context length, over all domains (Fig. 5)."""
     table = by_position(measured.parts, bins)
     scale, low, high = (1, 1.0, 5.0) if measured.first.points else (100, 0.0, 100.0)
     rows = [[row.get(place) for place in range(bins)] for row in table.values()]

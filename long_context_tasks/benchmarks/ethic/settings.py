@@ -1,4 +1,4 @@
-"""Settings and sources of the builders, which `lct build --help` reads, so that nothing heavy is imported here."""
+"""Builder settings and sources. `lct build --help` reads them, so nothing heavy is imported here."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,10 @@ from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, SourceOption, option
 
-# Tokens of a prompt in addition to the context: about 200 for system message and instruction, the rest for a question
-# or background. All tasks reserve the same number, so that they are built from the same contexts.
+# Tokens of a prompt outside the context: about 200 for the system message and instruction, the rest for a
+# question or background. All tasks reserve the same number, so that they are built from the same contexts.
 RESERVE = 500
-PANEL = "ETHIC (documents)"  # title of these options in the help of `lct build`
+PANEL = "ETHIC (documents)"  # heading of these options in `lct build --help`
 DOCUMENTS = SourceOption(
     "documents",
     "Folder of documents of one domain: novels as for --books; debates as .jsonl or .txt; systematic reviews with abstracts as "
@@ -33,7 +33,10 @@ Domain = Annotated[
 
 @dataclass(frozen=True)
 class EthicSettings(BuildSettings):
-    """Settings of builders that make cases from documents; a length is the maximum number of tokens of a prompt, and ``n`` applies to each domain."""
+    """Settings for building cases from documents.
+
+    A length is the maximum number of tokens in a prompt; ``n`` applies to each domain.
+    """
 
     SHORTEST: ClassVar[int] = 1_000
     INSTRUCTION: ClassVar[str] = str(RESERVE)
@@ -64,12 +67,15 @@ class EthicSettings(BuildSettings):
 
     @property
     def counted_in(self) -> tuple[Tokenizer, ...]:
-        """Tokenizers in which prompts are counted: cl100k, and the user's if there is one."""
+        """Tokenizers in which prompts are counted: cl100k, and the user's tokenizer if one is set."""
         other = self.other_tokenizer
         return (get_tokenizer(CL100K), *([other] if other is not None else []))
 
     def budget(self, length: int) -> int:
-        """Return the maximum number of tokens of a context, less than usual if the tokenizer needs many for the longest instruction."""
+        """Return the maximum number of tokens in a context.
+
+        It is reduced if the tokenizer needs many tokens for the longest instruction.
+        """
         longest = self.measure.count(template("build_system")) + self.measure.count(
             template("build_attribute_law")
         )
@@ -78,7 +84,10 @@ class EthicSettings(BuildSettings):
 
 @dataclass(frozen=True)
 class SyntheticSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt, and ``n`` applies to each domain."""
+    """Settings for synthetic cases.
+
+    A length is the maximum number of tokens in a prompt; ``n`` applies to each domain.
+    """
 
     SHORTEST: ClassVar[int] = 1_000
 

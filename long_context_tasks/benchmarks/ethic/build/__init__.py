@@ -1,7 +1,7 @@
-"""Build ETHIC cases of any length from raw documents: the entry point of the command line.
+"""Build ETHIC cases of any length from raw documents: the entry point for the command line.
 
-The case folder of a family has one file for each domain, such as ``ethic_recall_books``, with the cases of all lengths; their label
-``length`` distinguishes them.
+A family's case folder has one file per domain, such as ``ethic_recall_books``, with the cases of all lengths;
+their label ``length`` distinguishes them.
 """
 
 from collections import Counter
@@ -43,13 +43,13 @@ _ANNOTATED = {
 def build(
     family: str, source: Path, settings: EthicSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
-    """Build the cases of a family into a case folder, all or nothing, in place of an older one."""
+    """Build a family's cases into a case folder, all or nothing, replacing an older one."""
     work = work or Work()
     domains = _domains(family, source, settings.domain)
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
     if labelled and family != "ethic_recall":
         raise InputError(f"{family} takes no --check-labels; it measures the labels of ethic_recall")
-    # Attributing cases of medicine need no annotator if every review has a background.
+    # Attributing cases in medicine need no annotator if every review has a background.
     only_medicine = (
         family == "ethic_attribute" and list(domains) == ["medicine"] and settings.annotator is None
     )
@@ -66,8 +66,8 @@ def build(
         "label_quality": [] if annotator is None else label_quality(labelled, annotator),
     }
     left_out: Counter[str] = Counter()
-    # Annotating takes long and may be stopped, so nothing is written before it has ended. The answers are stored
-    # outside the folder, so that the next build continues from them.
+    # Annotating takes long and may be interrupted, so nothing is written before it is complete. The answers
+    # are stored outside the folder, so that the next build resumes from them.
     built = [
         cases
         for domain, path in domains.items()
@@ -86,11 +86,11 @@ def build(
 
 
 def _domains(family: str, source: Path, domain: str | None) -> dict[str, Path]:
-    """Return the domains of the documents that the task has, each with its folder."""
+    """Return the domains that the task covers, each with its documents."""
     known = DOMAINS[family.split("_")[1]]
     found = places(source, domain)
     wrong = [name for name in found if name not in known]
-    # A folder of all domains may well have some that the task lacks.
+    # A folder of all domains may contain some that the task lacks.
     if wrong and (domain is not None or len(wrong) == len(found)):
         raise InputError(
             f"{family} has no cases of {wrong[0]}, only of {', '.join(known)}; give other documents, or --domain if their form "
@@ -116,7 +116,7 @@ def _build_domain(
     work: Work,
     left_out: Counter[str],
 ) -> list[DomainCases]:
-    """Plan, annotate and draft the cases of a domain; ``left_out`` counts the documents that readers leave out."""
+    """Plan, annotate and draft a domain's cases; ``left_out`` counts the documents that the readers skip."""
     if family == "ethic_attribute" and domain == "medicine":
         return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, work)]
     sources = read_sources(path, domain, left_out)

@@ -1,6 +1,6 @@
-"""Ask a model for labels, summaries, spans and questions, and read its answers.
+"""Query a model for labels, summaries, spans and questions, and parse its answers.
 
-Labels are parsed here, merged over chunks, and compared with those that a person gave.
+Labels are also merged over chunks and compared with human labels here.
 """
 
 import re
@@ -39,9 +39,9 @@ from long_context_tasks.tokens.chunks import sentence_ends
 
 MOST_SENTENCES = 5
 _QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")
-# Domains whose labels are names; the labels of the others are numbers.
+# Domains whose labels are names; in the other domains, labels are numbers.
 NAMES = frozenset(("books", "debates"))
-# In an item of a list of names or counts; a longer item is a sentence, so the answer is not a list.
+# Per item in a list of names or counts; an answer with a longer item is prose, not a list.
 MOST_WORDS = 4
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
@@ -59,24 +59,24 @@ _RANKS_LISTED = (
 )
 # Titles, which are never labels.
 _TITLES = frozenset(_TITLES_LISTED.split())
-# Titles before a name that are names themselves on their own or after another name (John Major).
+# Titles before a name that are themselves names if they are alone or after another name (John Major).
 _RANKS = frozenset(_RANKS_LISTED.split())
 _NOT_NAMES = frozenset(("the", "a", "an", "of"))
-# Words that occur only in sentences, not in lists.
+# Words that occur only in prose, not in lists.
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
 
 
 class Annotator:
-    """A model and the store of its answers, so that nothing is paid for twice."""
+    """A model and the store of its answers, so that no call is paid for twice."""
 
     def __init__(self, config: JudgeConfig, store: Store) -> None:
         self.config, self._store = config, store
-        # Numbers of answers, of those that could not be used, and of those that ended at max_tokens; and of names that
-        # do not occur in their passage and were left out.
+        # Counts of answers, unusable answers, and answers cut off at max_tokens; and of names that were
+        # dropped because they do not occur in their passage.
         self.asked = self.unusable = self.cut = self.invented = 0
 
     def texts(self, prompts: Sequence[str], usable: Callable[[str], object] = str.strip) -> list[str | None]:
-        """Return an answer to each prompt, without the model's thinking, or None if no answer could be used."""
+        """Return an answer to each prompt, without the model's thinking, or None if no answer is usable."""
         asked = ask_all(
             [(Message("user", prompt),) for prompt in prompts],
             self.config,
@@ -86,7 +86,7 @@ class Annotator:
             progress=bool(prompts),
         )
         failed = [answer for answer in asked.answers if answer.reason == ENDPOINT_FAILED]
-        # Other runs would get other cases if missing answers were left out.
+        # Dropping missing answers would give other runs different cases.
         if failed:
             first = next((answer.error for answer in failed if answer.error), "no answer")
             raise InputError(
@@ -101,24 +101,24 @@ class Annotator:
         ]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Return the labels of the recalling task in each passage (appendix B.1), or None if the model did not write a list."""
+        """Return each passage's recall labels (appendix B.1), or None if the model did not write a list."""
         filled = _filled(f"build_recall_{domain}", passages)
         answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
         read = [None if answer is None else parse_labels(answer, domain) for answer in answers]
-        if domain not in NAMES:  # the passage may have numbers in words
+        if domain not in NAMES:  # the passage may spell out numbers
             return read
         kept = [labels and occurring(labels, passage) for labels, passage in zip(read, passages, strict=True)]
-        # A model that only invents names did not read the passage, so that its list counts as no answer.
+        # A model that only invents names did not read the passage, so its list counts as no answer.
         self.invented += sum(len(labels or ()) for labels in read) - sum(len(labels or ()) for labels in kept)
         return [own if own or not labels else None for own, labels in zip(kept, read, strict=True)]
 
     def summaries(self, passages: Sequence[str]) -> list[str | None]:
-        """Return a summary of each passage as one line; longer ones are cut to five sentences."""
+        """Return a one-line summary of each passage, cut to five sentences."""
         answers = self.texts(_filled("build_summary", passages))
         return [None if answer is None else first_sentences(answer) for answer in answers]
 
     def pairs(self, name: str, passages: Sequence[str]) -> list[tuple[str, str] | None]:
-        """Return a question about each passage and its answer, or None if the model did not write both."""
+        """Return a question and answer about each passage, or None if the model did not write both."""
         answers = self.texts(_filled(name, passages), lambda text: parse_pair(text) is not None)
         return [None if text is None else parse_pair(text) for text in answers]
 
@@ -138,7 +138,7 @@ def _filled(name: str, passages: Sequence[str]) -> list[str]:
 
 
 def load_annotator(path: Path | None, family: str) -> Annotator:
-    """Load the annotator of ``--annotator`` and check it with a short call."""
+    """Load the model given by ``--annotator`` and check it with a short call."""
     config = load_judge(path)
     if config is None:
         raise InputError(
@@ -155,10 +155,11 @@ def _is_answer(reply: str) -> bool:
 
 
 def parse_labels(answer: str, domain: str) -> list[str] | None:
-    """Return the labels in an annotator's answer, each once, in its order; empty for "None", None if the answer is not a list.
+    """Return the distinct labels in an annotator's answer, in order; None if the answer is not a list.
 
-    The prompts ask for single words or bare numbers. A full name therefore gives its parts, and a number gives its digits (in law,
-    also the letters next to them). Items without a letter or digit, and a heading before a colon, are left out.
+    "None" gives an empty list. The prompts ask for single words or bare numbers. A full name is therefore
+    split into its parts, and a number is reduced to its digits (in law, also the letters next to them). Items
+    without a letter or digit are dropped, as is a heading before a colon.
 
     >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and the Squire Trelawney.", "books")
     ['Elizabeth', 'Bennet', 'Darcy', 'Trelawney']
@@ -168,7 +169,7 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     text = final_answer(unwrapped(answer))
     if LEADING_NONE.match(text):
         return []
-    # In law a comma in a number may also separate two of them, such as volume and page.
+    # In law a comma in a number may also separate two numbers, such as volume and page.
     if domain == "medicine" or (domain == "law" and re.search(r"[;\n]", text)):
         text = THOUSANDS.sub("", text)
     items = []
@@ -179,7 +180,7 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     if any(_is_sentence(words, domain) for words in items):
         return None
     labels = merge_labels(_item_labels(words, domain) for words in items)
-    # A list of titles is a list without a name, not a failure.
+    # A list of titles is a list without names, not a failure.
     titled = (_plain(word) in _TITLES | _RANKS for words in items for word in words)
     return labels if labels or any(titled) else None
 
@@ -205,7 +206,7 @@ def _plain(word: str) -> str:
 def _item_labels(words: Sequence[str], domain: str) -> list[str]:
     """Return the labels in an item: every name, the first count, or all numbers of a citation."""
     if domain == "law":
-        # "F.3d" and "2d" are series, named by their letters; "922(g)" and "1983" are numbers.
+        # "F.3d" and "2d" are reporter series, not numbers; "922(g)" and "1983" are numbers.
         plain = (re.sub(r"[^0-9A-Za-z]", "", word) for word in words)
         return [word for word in plain if re.match(r"\d", word) and not re.fullmatch(r"\d(?:d|th)", word)]
     stripped = [word.strip(AROUND) for word in words]
@@ -213,7 +214,7 @@ def _item_labels(words: Sequence[str], domain: str) -> list[str]:
         return [word for word in stripped if re.fullmatch(r"\d+", word, re.ASCII)][:1]
     names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped if word.lower() not in _NOT_NAMES)
     own = [name for name in names if re.search(r"[^\W\d_]", name) and _plain(name) not in _TITLES]
-    # "Prince Andrew" is one name; "Prince" as an item of its own may be a surname.
+    # "Prince Andrew" is one name; "Prince" as a separate item may be a surname.
     return own if len(words) == 1 else list(dropwhile(lambda name: _plain(name) in _RANKS, own))
 
 
@@ -227,32 +228,32 @@ def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def occurring(labels: Iterable[str], passage: str) -> list[str]:
-    """Return the labels that occur in a passage as whole words, ignoring case and the form of apostrophes."""
-    # Models often replace a typographic apostrophe by a plain one.
+    """Return the labels that occur in a passage as whole words, ignoring case and apostrophe style."""
+    # Models often replace a typographic apostrophe with a straight one.
     plain = passage.replace("’", "'")
     words = ((label, re.escape(label.replace("’", "'"))) for label in labels)
     return [label for label, word in words if re.search(rf"(?<!\w){word}(?!\w)", plain, re.IGNORECASE)]
 
 
 def gold_labels(labels: Sequence[str]) -> list[str]:
-    """Return the labels of a case: "None" if the list is empty, as the instruction asks for."""
+    """Return a case's gold labels; an empty list becomes "None", which the instruction requires."""
     return list(labels) or [official.NONE]
 
 
 def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
-    """Measure the agreement of two label sets; two empty sets agree."""
+    """Measure the agreement between two label sets; two empty sets agree."""
     return official.f1("; ".join(gold_labels(found)), gold_labels(merge_labels([right])))
 
 
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
-    """Return the first sentences of a text as one line."""
+    """Return a text's first sentences as one line."""
     line = " ".join(text.split())
     ends = sentence_ends(line)
     return line[: ends[most - 1]] if len(ends) >= most else line
 
 
 def parse_pair(text: str) -> tuple[str, str] | None:
-    """Return question and answer from an annotator's two lines, or None if one is missing."""
+    """Parse a question line and an answer line; return None if either is missing."""
     _, found, rest = text.partition(_QUESTION)
     for mark in _ANSWER.finditer(rest) if found else ():
         question, answer = (" ".join(part.split()) for part in (rest[: mark.start()], rest[mark.end() :]))
@@ -277,7 +278,7 @@ _EXAMPLE = '{"domain": "books", "passage": "...", "labels": []}'
 
 
 class LabelledChunk(Checked):
-    """A chunk that a person labelled; its labels are parsed like an annotator's, so that "1,204" is 1204 in both."""
+    """A human-labelled chunk; its labels are parsed like an annotator's, so that "1,204" is 1204 in both."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -287,7 +288,7 @@ class LabelledChunk(Checked):
 
 
 def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
-    """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers)."""
+    """Read human-labelled chunks: JSON Lines with ``domain``, ``passage`` and a list ``labels``."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; correct --check-labels")
     chunks = []
@@ -304,7 +305,7 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
 
 
 def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list[dict[str, Any]]:
-    """Measure the agreement of an annotator with hand-made labels in each domain (Table B): means over chunks, 0 to 1."""
+    """Measure an annotator's agreement with human labels per domain (Table B): means over chunks, 0 to 1."""
     from long_context_tasks.stats.means import interval_of_mean
 
     rows = []
@@ -316,7 +317,7 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
             for labels, chunk in zip(found, own, strict=True)
             if labels is not None
         ]
-        # Several people may have labelled one chunk; their labels are not independent.
+        # Several people may have labelled the same chunk; those labels are not independent.
         passages = [chunk.passage for labels, chunk in zip(found, own, strict=True) if labels is not None]
         # A domain without any answer has no row.
         if n := len(scores):

@@ -1,8 +1,9 @@
-"""Build attributing cases of medicine (sections 3.2 and 3.3), which ask for the studies that another review includes.
+"""Build medicine Attributing cases (3.2, 3.3), which ask for the studies that another review includes.
 
-The target is the other review that includes most of the studies, by PubMed id. If no other review includes any, a screening list that
-also has excluded studies is its own target: the context is what was screened, the labels are what the finished review uses. Otherwise
-the background of some other review is shown, and "none" is right.
+The target is the other review that shares the most included studies, by PubMed id. If there is none, a
+screening list that also has excluded studies is its own target: the context is everything screened, and the
+labels are the studies in the finished review. Otherwise the background of some other review is shown, and
+"none" is correct.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,23 +33,23 @@ from long_context_tasks.tokens.chunks import JOINT, Piece, Text, pieces_of
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"
 _NO_BACKGROUND = "the target has no background"
-# Titles of studies shown to the annotator who writes a background: enough to show the topic.
+# Study titles shown to the annotator who writes a background: enough to convey the topic.
 _TITLES = 20
-# Right studies fill at most this fraction (1/2) of the context, so that a short context is not just a list of right answers.
+# Correct studies fill at most 1/2 of the context, so that a short context is not just a list of answers.
 _LEAST_SHARE = 2
 
 
 @dataclass(frozen=True)
 class ReviewTarget:
-    """The review that the studies of another one are to be attributed to."""
+    """The review to which another review's studies are to be attributed."""
 
     review: Review  # its background is shown
-    labels: frozenset[str]  # ids of the right studies; empty for "none"
+    labels: frozenset[str]  # ids of the correct studies; empty for "none"
     kind: str  # OTHER, OWN or NONE
 
 
 def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewTarget | None:
-    """Return the target of a review's studies, or None if the review is the only one and excludes nothing."""
+    """Return the target for a review's studies, or None if it is the only review and excludes nothing."""
     if found := included_elsewhere(review, reviews):
         return ReviewTarget(found[0], found[1], OTHER)
     if review.included and len(review.included) < len(review.studies):
@@ -56,13 +57,13 @@ def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewT
     others = [other for other in reviews if other.id != review.id]
     if not others:
         return None
-    # A random review, so that "none" is not given away by an unusual background.
+    # A random review, so that an unusual background does not give away "none".
     [first, *_] = shuffled(len(others), seed, "background", review.id)
     return ReviewTarget(others[first], frozenset(), NONE)
 
 
 class _Abstracts(NamedTuple):
-    """The context of a case: some abstracts of a review, by study."""
+    """A case's context: some of a review's abstracts, by study."""
 
     review: Review
     target: ReviewTarget
@@ -73,14 +74,17 @@ class _Abstracts(NamedTuple):
 def build_attribute_medicine(
     reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Work
 ) -> DomainCases:
-    """Build cases with as many abstracts of a review as fit, in random order; right ones fill half of the context at most."""
+    """Build cases with as many of a review's abstracts as fit, in random order.
+
+    Correct ones fill at most half of the context.
+    """
 
     def candidates() -> Iterator[ContextCandidate[_Abstracts]]:
         for review in progress.over(reviews, "reading and encoding abstracts", "review"):
             pieces: dict[str, Piece] = {}
             for study in review.studies:
                 parts = list(pieces_of([Text(study_text(study))], settings.chunk_tokens, settings.measure))
-                # Abstracts that would have to be cut are left out.
+                # Abstracts that would have to be cut are skipped.
                 if len(parts) == 1:
                     pieces[study.id] = parts[0]
             tokens = sum(piece.tokens for piece in pieces.values())
@@ -90,7 +94,7 @@ def build_attribute_medicine(
             yield ContextCandidate(review.id, tokens, key, context)
 
     plan = plan_contexts(candidates(), settings)
-    # Written after planning, so that only the backgrounds of chosen reviews are paid for.
+    # Written after planning, so that only backgrounds of chosen reviews are paid for.
     targets = {chosen.target.review.id: chosen.target.review for chosen in plan.contexts}
     backgrounds = _backgrounds(targets, annotator)
     built = DomainCases("attribute", "medicine", plan)
@@ -123,7 +127,7 @@ def _abstracts(
 
 
 def _backgrounds(targets: Mapping[str, Review], annotator: Annotator | None) -> dict[str, str]:
-    """Return the background of each review by id; the annotator writes those that are missing."""
+    """Return each review's background by id; the annotator writes missing ones."""
     backgrounds = {name: review.background for name, review in targets.items()}
     missing = [name for name, background in backgrounds.items() if not background]
     if annotator is None or not missing:
@@ -147,7 +151,7 @@ def _choose(
     ids = [list(pieces)[place] for place in shuffled(len(pieces), settings.seed, "studies", review.id)]
     room = settings.budget(length)
     chosen: list[str] = []
-    # Right ones first, so that wrong ones take the room that these leave.
+    # Correct ones first; the others fill the remaining room.
     for right, most in ((True, room // _LEAST_SHARE), (False, room)):
         used = 0
         for study in ids:

@@ -1,10 +1,11 @@
-"""Build attributing cases of law (sections 3.2 and 3.3), which ask for the segments of other cases that cite a target case.
+"""Build law Attributing cases (3.2, 3.3), which ask for the segments that cite a target case.
 
-From each citing case a run of pages is taken, around the first page on which the target's name or its citation seems to occur. Three
-sources attribute citations to the target: the ids and citation strings of the data, eyecite, which finds citations and places short
-ones by volume and page, and the annotator, who copies from every page the spans that refer to the target, given its title and a
-summary. A case with a citation that may or may not be the target's is left out and counted. All citations of cases are masked alike,
-and pages are grouped into segments.
+From each citing case a run of pages is taken, around the first page on which the target's name or its
+citation seems to occur. Three sources attribute citations to the target: the ids and citation strings in the
+data; eyecite, which finds citations and resolves short ones by volume and page; and the annotator, who is
+given the target's title and a summary and copies the spans that refer to it from every page. A case is
+dropped and counted if a citation may or may not refer to the target. All case citations are masked with the
+same mark, and pages are grouped into segments.
 """
 
 import logging
@@ -39,7 +40,7 @@ from long_context_tasks.tokens.chunks import JOINT, Chunk, Text, chunks_of, piec
 
 
 class Cites(IntEnum):
-    """The case that a citation cites; of citations that overlap, the greatest counts."""
+    """The case that a citation refers to; among overlapping citations, the greatest value wins."""
 
     OTHER = 0
     UNSURE = 1  # the target or another case
@@ -49,19 +50,20 @@ class Cites(IntEnum):
 TARGET_MARK, MARK = "[TARGET CITATION]", "[CITATION]"
 _MARKS = {Cites.TARGET: TARGET_MARK, Cites.UNSURE: "[UNSURE CITATION]", Cites.OTHER: MARK}
 
-# Pages, notes and paragraphs after a citation ("at 467-68 & n.3", "¶¶ 4, 6"), then court and year. Other parentheses explain it and stay.
+# Pages, notes and paragraphs after a citation ("at 467-68 & n.3", "¶¶ 4, 6"), then court and year. Other
+# parentheses are explanatory and are kept.
 _TAIL = re.compile(
     r"(?:,? ?(?:& |and |at )?(?:(?:¶+ ?)?\*{0,2}\d+(?:[-–] ?\*{0,2}\d+)?(?!\d| [A-Z])|nn?\. ?\d+(?:[-–]\d+)?))*"
     r"(?:,? ?\([^()]{0,40}\d{4}\))?"
 )
 # Between two reporters of one citation: "17 F.3d 462, 465-66, 93 S. Ct. 705".
 _BETWEEN_REPORTERS = re.compile(r"(?:[,\s\d&¶–-]|nn?\.|at )*")
-# A rule, guideline or report, which eyecite does not recognise: an "Id." after it may refer to it.
+# A rule, guideline or report, which eyecite does not recognise; a following "Id." may refer to it.
 _AUTHORITY = re.compile(r"(?:\b[A-Z][\w.]{0,20}\.|§|\b[Ss]ection|\bRule) ?\d")
 _SECTION_OF_STATUTE = re.compile(r",? ?(?:at )?§")
-# Volume with reporter, and first page, once blanks are removed.
+# Volume with reporter, and first page, after blanks are removed.
 _PLACE = re.compile(r"(\d+\D.*?\D),?(?:at)?(\d+)")
-# What remains of a citation without volume and page. It would follow only marks of the target and give them away.
+# The rest of a citation without volume and page. It would follow only the target's marks and give them away.
 _UNPRINTED = re.compile(
     re.escape(TARGET_MARK)
     + r"(?:[,\s]*(?:[-_]{2,}|F\.\s?[23]d|No\.\s*[\d-]+|n\.\s?\d+|slip op\.(?:\s+at\s+[\d-]+)?))+"
@@ -69,7 +71,7 @@ _UNPRINTED = re.compile(
 )
 _BLANKS = re.compile(r"\s+")
 _LONGEST_NAME = 120
-# Lower-case words in the names of cases: those that may begin a name, and the others.
+# Lower-case words in case names: those that may begin a name, and the others.
 _PARTICLES = frozenset(("de", "la", "las", "los", "del", "van", "von", "der", "den", "du", "da", "dos", "ex"))
 _INSIDE_NAMES = _PARTICLES | {"v.", "vs.", "of", "the", "for", "and", "&", "rel.", "parte", "re"}
 _LISTED = (
@@ -77,7 +79,7 @@ _LISTED = (
     "moreover nevertheless nonetheless therefore accordingly furthermore consequently similarly likewise because although though "
     "while both thus however here for that when if on to from by at then nor so or e.g cf"
 )
-# Words before a name that do not belong to it; as its first word, they have a capital.
+# Words before a name that are not part of it; they are capitalized if they begin a sentence.
 _BEFORE_NAMES = frozenset(_LISTED.split())
 _TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
@@ -89,9 +91,9 @@ class CitationSpan(NamedTuple):
 
 
 def find_citations(text: str, strings: Collection[str] = (), title: str = "") -> list[CitationSpan]:
-    """Find citations of cases in an opinion: full and short ones, "supra" and "Id.", each with the name before it.
+    """Find case citations in an opinion: full, short, "supra" and "Id.", each with the name before it.
 
-    ``strings`` are the citations of the target, such as ``17 F.3d 462``, and ``title`` is its name.
+    ``strings`` are the target's citations, such as ``17 F.3d 462``, and ``title`` is its name.
     """
     require("build", "finding citations", "eyecite")
     from eyecite import get_citations
@@ -101,19 +103,19 @@ def find_citations(text: str, strings: Collection[str] = (), title: str = "") ->
         return []
     # eyecite logs a warning for every citation that it is unsure of.
     logging.getLogger("eyecite").setLevel(logging.ERROR)
-    # Typed as Any: a union would make the type checker ask for stubs that eyecite does not have.
+    # Typed as Any, because with a union the type checker would require stubs that eyecite lacks.
     kinds: Any = (CaseCitation, IdCitation, SupraCitation, ReferenceCitation)
     found: list[Any] = sorted(get_citations(text, remove_ambiguous=False), key=lambda one: tuple(one.span()))
     cases = _FullCitations(text, found, strings, title)
     spans: list[CitationSpan] = []
     last, last_group = Cites.OTHER, -1
-    # The heading of a first page names the opinion itself.
+    # The heading on the first page names the opinion itself.
     free = text.find("\n") + 1 if text.startswith("Case: ") else 0
     for citation in found:
         core, end = citation.span()
         is_id = isinstance(citation, IdCitation)
         if not isinstance(citation, kinds) or (is_id and _SECTION_OF_STATUTE.match(text, end)):
-            # A statute, to which the next "Id." refers.
+            # The next "Id." refers to this statute.
             last, free = Cites.OTHER, max(free, end)
             continue
         if isinstance(citation, SupraCitation):  # eyecite's span includes the punctuation after "supra"
@@ -122,7 +124,7 @@ def find_citations(text: str, strings: Collection[str] = (), title: str = "") ->
             end = tail.end()
         group = cases.group_of.get(id(citation), -1)
         if spans and group == last_group >= 0:
-            # Another reporter of the citation before.
+            # A parallel reporter of the preceding citation.
             spans[-1] = spans[-1]._replace(end=max(spans[-1].end, end))
         else:
             start = max(free, core) if is_id else _name_start(text, core, free)
@@ -137,9 +139,10 @@ def find_citations(text: str, strings: Collection[str] = (), title: str = "") ->
 
 
 def _name_start(text: str, core: int, free: int) -> int:
-    """Return where the names before a citation begin; eyecite takes only the last part of "Dames & Moore v. Regan".
+    """Return the start of the case name before a citation.
 
-    ``core`` is the offset of volume and reporter, or of "supra"; the name begins at ``free`` at the earliest.
+    eyecite takes only the last part of "Dames & Moore v. Regan". ``core`` is the offset of the volume and
+    reporter, or of "supra"; the name does not begin before ``free``.
     """
     floor = max(free, core - _LONGEST_NAME)
     floor += max(sentence_ends(text[floor:core]), default=0)
@@ -147,7 +150,7 @@ def _name_start(text: str, core: int, free: int) -> int:
     first = len(words)
     while first and _may_be_in_name(words[first - 1][0]):
         first -= 1
-        # A bracket before a word ends the name.
+        # An opening parenthesis before a word ends the name.
         if first and "(" in text[floor + words[first - 1].end() : floor + words[first].start()]:
             break
     for place, word in enumerate(words[first:], start=first):
@@ -159,15 +162,16 @@ def _name_start(text: str, core: int, free: int) -> int:
 
 
 def _may_be_in_name(word: str) -> bool:
-    # Names are followed by docket numbers: "Doe v. Roe, No. 92-CR-884, 1993 WL 4".
+    # Docket numbers may follow a name: "Doe v. Roe, No. 92-CR-884, 1993 WL 4".
     begins = word[0].isupper() or word[0].isdigit() or word.strip(",") in _INSIDE_NAMES
     return begins and word[-1] not in ';:)]"”'
 
 
 class _FullCitations:
-    """The full citations of an opinion, which place the short ones.
+    """An opinion's full citations, used to resolve its short-form citations.
 
-    Parallel reporters of one citation ("410 U.S. 113, 93 S. Ct. 705") are one case, the target if one of them is in the data.
+    Parallel reporters in one citation ("410 U.S. 113, 93 S. Ct. 705") count as one case, which is the target
+    if the data list any of them.
     """
 
     def __init__(self, text: str, found: Iterable[Any], strings: Collection[str], title: str) -> None:
@@ -190,7 +194,7 @@ class _FullCitations:
             for group in groups
         ]
         known = set(map(_plain, strings))
-        # Other reporters of the target are known, too.
+        # The target's parallel reporters are also known.
         known = known.union(*(names for names in named if not known.isdisjoint(names)))
         self.group_of = {id(one): number for number, group in enumerate(groups) for one in group}
         self._targets = {number for number, names in enumerate(named) if not known.isdisjoint(names)}
@@ -205,29 +209,29 @@ class _FullCitations:
                 self._places[volume].add((page, case))
 
     def attributed(self, citation: Any, shown: str, *, bare: bool) -> Cites:
-        """Return whether a citation other than "Id." is the target's; ``shown`` has the name before it, if it is not ``bare``."""
+        """Classify any citation but "Id."; ``shown`` includes the name before it unless it is ``bare``."""
         named = not self._words.isdisjoint(re.findall(r"\w+", shown))
         if isinstance(citation, self._full):
             if self.group_of[id(citation)] in self._targets:
                 return Cites.TARGET
-            # Another decision of the same name, such as the one below, or the target before it was printed.
+            # Another decision of the same name, such as the one below, or the target before it was reported.
             plain = _plain(citation.corrected_citation())
             if self._title.search(shown):
                 self._same_name.add(plain)
             return Cites.UNSURE if plain in self._same_name else Cites.OTHER
         if isinstance(citation, self._short):
-            # One rule: a short citation belongs to the one case of its volume that begins at or before its page.
+            # A short citation belongs to the only case in its volume that begins at or before its page.
             volume, page = _place(citation.corrected_citation())
             cases = {case for first, case in self._places[volume] if first <= page}
             if cases == {Cites.TARGET} and (named or bare):
                 return Cites.TARGET
             doubtful = Cites.TARGET in cases or not cases.isdisjoint(self._same_name) or (named and not cases)
             return Cites.UNSURE if doubtful else Cites.OTHER
-        # "Gifford, supra" has a name only; the annotator decides whether it is the target's.
+        # "Gifford, supra" has only a name; the annotator decides whether it refers to the target.
         return Cites.UNSURE if named else Cites.OTHER
 
     def is_still_target(self, citation: Any, before: str) -> bool:
-        """Return whether an "Id." after the target is surely the target's, given the text between the two."""
+        """Return whether an "Id." after the target surely refers to it, given the text in between."""
         page = re.search(r"\d+", citation.metadata.pin_cite or "")
         if page is None:
             return not _AUTHORITY.search(before)
@@ -246,7 +250,7 @@ def _plain(text: str) -> str:
 
 
 def find_quotes(text: str, quotes: Iterable[str]) -> list[CitationSpan]:
-    """Find every occurrence of quoted spans in a text as whole words; white space, case, quote marks and dashes may differ.
+    """Find all whole-word occurrences of quoted spans; white space, case, quotes and dashes may differ.
 
     >>> [span.start for span in find_quotes("See O’Doe  v. Roe. O'Doe v. Roe", ["o’doe v. Roe"])]
     [4, 19]
@@ -265,9 +269,9 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[CitationSpan]:
 
 
 def mask(text: str, spans: Iterable[CitationSpan]) -> tuple[str, int]:
-    """Replace every citation in a text by a mark, and count the target's.
+    """Replace every citation in a text with a mark, and count the target's citations.
 
-    Spans that overlap or touch become one, which is the target's if one of them is.
+    Overlapping or adjacent spans are merged; the result refers to the target if any of them does.
 
     >>> text = "In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922."
     >>> mask(text, [*find_citations(text), *find_quotes(text, ["Doe v. Roe"])])
@@ -286,9 +290,10 @@ def mask(text: str, spans: Iterable[CitationSpan]) -> tuple[str, int]:
     return "".join([*pieces, text[done:]]), sum(span.cites is Cites.TARGET for span in joined)
 
 
-# Of one case. A page has half the tokens of a chunk, so a segment is as long as a chunk.
+# Per citing case. A page has half as many tokens as a chunk, so a segment is as long as a chunk.
 SEGMENT_PAGES = 2
-# Minimum number of tokens per citing case, so that short contexts have a few cases rather than scraps of many.
+# Minimum number of tokens per citing case, so that short contexts have a few cases rather than scraps of
+# many.
 LEAST_SHARE = 1_500
 _SUMMARY_CHUNKS = 4
 _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
@@ -300,14 +305,14 @@ _FREQUENT = frozenset(_IN_MANY_NAMES.split())
 
 
 class CitingPage(NamedTuple):
-    """A page of a citing case; ``opinion`` is the number of the case among those that cite the target."""
+    """A page of a citing case; ``opinion`` is the case's index among those that cite the target."""
 
     chunk: Chunk
     opinion: int
 
 
 class _Pages(NamedTuple):
-    """The context of a case: pages of the cases that cite a target."""
+    """A case's context: pages of the cases that cite a target."""
 
     group: CitedCase
     length: int
@@ -317,7 +322,7 @@ class _Pages(NamedTuple):
 def build_attribute_law(
     opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> DomainCases:
-    """Build cases of every target that other opinions cite; the gold is the segments with a citation of it."""
+    """Build a case for every target that other opinions cite; the gold is the segments that cite it."""
     strings: dict[str, set[str]] = defaultdict(set)
     for opinion in opinions:
         for name, own in opinion.citation_strings.items():
@@ -344,18 +349,18 @@ def build_attribute_law(
 def _groups(
     opinions: Sequence[Opinion], chunked: dict[str, list[Chunk]], settings: EthicSettings, progress: Work
 ) -> Iterator[ContextCandidate[_Pages]]:
-    """Yield the targets with the cases that cite them, and put the pages of these into ``chunked`` by id."""
+    """Yield the targets and their citing cases; store those cases' pages in ``chunked``, keyed by id."""
     page_tokens = settings.chunk_tokens // 2
     for whole in progress.over(cited_cases(opinions), "reading and encoding opinions", "case"):
         name = name_of(whole.target.title)
-        # A case of the target's own name, such as a later appeal, names it on every page.
+        # A case with the target's name, such as a later appeal, repeats it on every page.
         group = replace(whole, citing=tuple(one for one in whole.citing if not name.search(one.title)))
         for opinion in group.citing:
             if opinion.id not in chunked:
                 pieces = pieces_of(opinion_texts(opinion), page_tokens, settings.measure)
                 chunked[opinion.id] = list(chunks_of(pieces, page_tokens))
         tokens = sum(chunk.tokens for opinion in group.citing for chunk in chunked[opinion.id])
-        # Without a key the first groups are chosen, which are those with the most citing cases.
+        # Without a key the first groups are chosen: those with the most citing cases.
         yield ContextCandidate(group.target.id, tokens, "", partial(_pages, group, chunked, settings))
 
 
@@ -370,13 +375,17 @@ def _pages(
 
 
 def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budget: int) -> list[CitingPage]:
-    """Choose a run of pages from each citing case: equal shares of a token budget; what short cases leave goes to the others."""
+    """Choose a run of pages from each citing case.
+
+    Cases get equal shares of the token budget; tokens that short cases leave over are passed on to the
+    others.
+    """
     sizes = [sum(chunk.tokens for chunk in chunked[opinion.id]) for opinion in group.citing]
     # More cases if the first ones are too short to fill the context.
     filled = bisect_left(list(accumulate(sizes)), budget) + 1
     citing = group.citing[: max(filled, budget // LEAST_SHARE)]
     sizes = sizes[: len(citing)]
-    # Short cases first, so that the others can use what these leave.
+    # Short cases first, so that the others can use their leftover tokens.
     order = sorted(range(len(citing)), key=lambda place: sizes[place])
     taken: dict[int, list[CitingPage]] = {}
     room = budget
@@ -390,7 +399,10 @@ def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budge
 
 
 def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
-    """Return patterns of a reference to the target, the surest first: its citation or full name, then a word of its name."""
+    """Return patterns that match a reference to the target, the most reliable first.
+
+    The first matches its citation or full name, the second a word of its name.
+    """
     known = [
         re.escape(string).replace(r"\ ", r"\s+") for string in citing.citation_strings.get(target.id, ())
     ]
@@ -408,7 +420,7 @@ def _spaced(title: str) -> str:
 
 
 def name_of(title: str) -> re.Pattern[str]:
-    """Return a pattern of the full name of a target, longer last names included; a title of one word matches nothing.
+    """Return a pattern for a target's full name, longer last names included; one-word titles match nothing.
 
     >>> name_of("United States v. Olivier").findall("See United States v.  Olivier-Diaz")
     ['United States v.  Olivier-Diaz']
@@ -420,8 +432,8 @@ def name_of(title: str) -> re.Pattern[str]:
 
 
 def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> Sequence[Chunk]:
-    """Return a run of pages within a share of tokens that includes the first page with the surest sign."""
-    # The surest sign is looked for on all pages before the next one.
+    """Return a run of pages within the share that includes the first page with the most reliable sign."""
+    # All pages are searched for the most reliable sign before the next sign is tried.
     places = (place for sign in signs for place, chunk in enumerate(chunks) if sign.search(chunk.text))
     first = last = next(places, 0)
     used = chunks[first].tokens
@@ -440,7 +452,7 @@ def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: in
 def _target_summaries(
     targets: Sequence[Opinion], settings: EthicSettings, annotator: Annotator
 ) -> dict[str, str]:
-    """Return a summary of the first pages of each target, by id; targets that the annotator did not summarize are missing."""
+    """Return summaries of the targets' first pages by id, omitting targets that were not summarized."""
     unique = list({target.id: target for target in targets}.values())
     prompts = []
     for target in unique:
@@ -455,7 +467,7 @@ def _target_summaries(
 def citations_on(
     found: Sequence[_Pages], strings: Mapping[str, Collection[str]], chunked: Mapping[str, Sequence[Chunk]]
 ) -> dict[tuple[str, str], list[CitationSpan]]:
-    """Return the citations on each page of each target, keyed by the target's id and the page's text."""
+    """Return the citations on each page for each target, keyed by the target's id and the page's text."""
     spans: dict[tuple[str, str], list[CitationSpan]] = {}
     pairs = {
         (group.target.id, citing.id): (group.target, citing.id)
@@ -488,7 +500,7 @@ def _masked_pages(
     annotator: Annotator,
     citations: Mapping[tuple[str, str], Sequence[CitationSpan]],
 ) -> tuple[dict[tuple[str, str], str], Counter[str]]:
-    """Return target and page to the masked page; and what was ignored or masked afterwards, with counts."""
+    """Return a mapping from (target, page) to the masked page, with counts of ignored and late masks."""
     # Each page once, although several lengths show it.
     pages = {
         (group.target.id, page.chunk.text): group.target
@@ -522,21 +534,21 @@ def _masked_pages(
 
 
 def may_refer(span: str, target: Opinion) -> bool:
-    """Return whether a span can refer to a target: it has a capitalised word of its name, or is a citation."""
+    """Return whether a span has a capitalized word from the target's name or contains a citation."""
     return not _rare_words(target.title).isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(
         find_citations(span)
     )
 
 
 def _rare_words(title: str) -> set[str]:
-    """Return the words of a title that few other names have."""
+    """Return the words of a title that few other names share."""
     return {word for word in re.findall(r"\w{3,}", title) if word.lower() not in _FREQUENT}
 
 
 def segments_draft(
     group: CitedCase, length: int, pages: Sequence[CitingPage], texts: Sequence[str], summary: str
 ) -> CaseDraft:
-    """Draft a case of segments of neighbouring pages of one case, with consecutive numbers."""
+    """Draft a case from consecutively numbered segments, each of neighbouring pages of one opinion."""
     segments: list[list[str]] = []
     last = None
     for page, text in zip(pages, texts, strict=True):

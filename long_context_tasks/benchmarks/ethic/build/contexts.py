@@ -1,9 +1,10 @@
-"""Build cases from the first chunks of documents: recalling, organizing, summarizing, and their low-coverage counterparts.
+"""Build cases from the first chunks of documents: recall, Organizing, Summarizing, and their counterparts.
 
-The cases follow sections 3.2, 3.3 and 5.1 of the paper. The counterparts ask about one or two chunks of the very contexts that
-recalling is built from: single-document QA (books, debates) about one chunk, multi-document QA (medicine, law) about chunks of two
-documents, query-focused summarization about two neighbouring chunks in any domain. A document has the same question at all lengths,
-so that only the length varies. The annotator writes question and answer.
+The cases follow sections 3.2, 3.3 and 5.1 of the paper. The low-coverage counterparts ask about one or two
+chunks of the same contexts as recall: single-document QA (books, debates) about one chunk, multi-document QA
+(medicine, law) about chunks of two documents, and query-focused summarization about two neighbouring chunks
+in any domain. A document has the same question at all lengths, so that only the length varies. The annotator
+writes the question and the answer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +42,7 @@ def _pieces(chunks: Iterable[Chunk]) -> list[Piece]:
 
 
 def _context(chunks: Iterable[Chunk]) -> tuple[str, ...]:
-    """Return chunks as a prompt shows them, in strings whose token counts add up."""
+    """Return chunks as a prompt shows them, in strings whose token counts are additive."""
     return tuple(f"{piece.text}{JOINT}" for piece in _pieces(chunks))
 
 
@@ -58,7 +59,7 @@ def _draft(window: ContextWindow, prompt: str, gold: Any, labels: dict[str, Any]
 def _annotated(
     plan: ContextPlan[ContextWindow], ask: Callable[[Sequence[str]], Sequence[T | None]]
 ) -> Iterator[tuple[ContextWindow, list[T] | None]]:
-    """Yield every window with the answers on its chunks, or None if one is missing; each distinct chunk is asked about once."""
+    """Yield windows with their chunks' answers, or None if one is missing; each chunk is sent once."""
     # Windows are nested, so most chunks occur at several lengths.
     texts = list(dict.fromkeys(chunk.text for window in plan.contexts for chunk in window.chunks))
     known = dict(zip(texts, ask(texts), strict=True))
@@ -82,7 +83,7 @@ def build_recall(
 
 def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> CaseDraft:
     merged = merge_labels(labels)
-    # Label to the number of the first chunk that has it, for scores by position; in lower case, as labels are scored.
+    # Label to the number of its first chunk, for scores by position; in lower case, as labels are scored.
     first_chunk: dict[str, int] = {}
     for number, of_chunk in enumerate(labels):
         for label in of_chunk:
@@ -95,7 +96,7 @@ def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> Case
 def build_organize(
     sources: Iterable[EthicSource], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[DomainCases]:
-    """Build cases that show the summaries of their chunks in random order; the gold is the option numbers in the text's order."""
+    """Build cases that list their chunks' summaries in random order; the gold is the order in the text."""
     built = DomainCases("organize", domain, plan_windows(sources, settings, progress, fill=False))
     for window, summaries in _annotated(built.plan, annotator.summaries):
         with built.counting(window.length):
@@ -111,7 +112,7 @@ def _fitting(window: ContextWindow, summaries: list[str], settings: EthicSetting
         draft = organize_draft(window, summaries[:count], settings.seed)
         if draft.tokens_in(settings.measure) > window.length:
             continue
-        # Equal options have no right order.
+        # Identical options have no correct order.
         if len(set(summaries[:count])) < count:
             raise NoCase("two chunks have the same summary")
         filled = sum(chunk.tokens for chunk in window.chunks[:count])
@@ -123,7 +124,7 @@ def _fitting(window: ContextWindow, summaries: list[str], settings: EthicSetting
 
 
 def organize_draft(window: ContextWindow, summaries: Sequence[str], seed: int) -> CaseDraft:
-    """Draft a case with the first chunks of a window, one for each summary; the summaries are its options."""
+    """Draft a case from a window's first chunks, one per summary; the summaries are its options."""
     number = len(summaries)
     shown = shuffled(number, seed, "organize", window.source.domain, window.source.id, window.length)
     options = "\n".join(f"[{place}] {summaries[at]}" for place, at in enumerate(shown, start=1))
@@ -151,7 +152,7 @@ def build_summarize(
 
 def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -> CaseDraft:
     domain = window.source.domain
-    # Official scoring splits law by segments.
+    # Official scoring splits law contexts at segment markers.
     name = "Segment" if domain == "law" else "Section"
     markers = [f"<{name} {number}>" for number in range(1, len(sections) + 1)]
     context = tuple(
@@ -159,7 +160,7 @@ def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -
         for marker, chunks in zip(markers, sections, strict=True)
         for string in (f"{marker}\n", *_context(chunks))
     )
-    # The official code would split the context at such a marker, too.
+    # The official code would also split the context at such a marker.
     if find_markers("".join(context), domain) != markers:
         raise NoCase("the text has markers of sections in it")
     return _draft(
@@ -174,11 +175,11 @@ def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -
 
 
 def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
-    """Split whole chunks into sections of about ``size`` tokens; a short remainder is merged into the previous section."""
+    """Split chunks into sections of about ``size`` tokens; a short remainder joins the previous section."""
     sections: list[list[Chunk]] = []
     tokens: list[int] = []
     for chunk in chunks:
-        # A chunk goes into the section that most of it belongs to.
+        # A chunk belongs to the section that contains most of it.
         if sections and tokens[-1] + chunk.tokens / 2 <= size:
             sections[-1].append(chunk)
             tokens[-1] += chunk.tokens
@@ -194,8 +195,11 @@ def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
 def build_counterparts(
     sources: Iterable[EthicSource], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[DomainCases]:
-    """Build cases of both kinds that suit the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer."""
-    # Settings equal to those of a recalling build give equal contexts, which reports compare.
+    """Build both kinds of cases that suit the domain, as tasks ``ethic_<kind>_<domain>``.
+
+    The gold is a list with one answer.
+    """
+    # With the settings of a recall build, the contexts are equal, so that reports can compare them.
     plan = plan_windows(sources, settings, progress)
     of_source: dict[str, list[ContextWindow]] = {}
     for window in sorted(plan.contexts, key=lambda window: window.length):
@@ -222,14 +226,18 @@ def build_counterparts(
 
 
 def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[int, list[Chunk]]:
-    """Choose the chunks that a question is about: one, two neighbours, or for multi-document QA one piece from each of two documents.
+    """Choose the chunks that a question is about.
 
-    Returns the smallest length whose context, like all longer ones, shows the chosen chunks; and these chunks, which are missing if no
-    context shows two documents. The windows are those of one document, the shortest first.
+    These are one chunk, two neighbours, or for multi-document QA one piece from each of two documents. The
+    windows are those of one document, the shortest first.
+
+    Returns:
+        The smallest length at which this and all longer contexts show the chosen chunks; and the chunks,
+        empty if no context shows two documents.
     """
     source = windows[0].source
     order = (seed, kind, source.domain, source.id)
-    # The shortest contexts may show a single document; these lengths give no case of multi-document QA.
+    # The shortest contexts may show a single document; these lengths yield no multi-document QA case.
     for least, first in enumerate(windows):
         chunks = _shown_by_all(windows[least:])
         if kind == _SINGLE_QA:
@@ -247,7 +255,7 @@ def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[in
 
 
 def _shown_by_all(windows: Sequence[ContextWindow]) -> list[Chunk]:
-    """Return the chunks of the first context, reduced to the pieces that all other contexts show."""
+    """Return the first context's chunks, reduced to the pieces that all other contexts show."""
     first, *others = windows
     shown = [set(_pieces(window.chunks)) for window in others]
     kept = [
@@ -263,7 +271,7 @@ def _passage(chunks: Sequence[Chunk], kind: str) -> str:
 
 
 def _places(window: ContextWindow, chunks: Sequence[Chunk], kind: str) -> list[int]:
-    """Return the numbers of the context's chunks that hold the evidence; for multi-document QA, of its pieces."""
+    """Return the indices of the context's chunks (for multi-document QA, pieces) that hold the evidence."""
     units = (
         [(piece,) for piece in _pieces(window.chunks)]
         if kind == _MULTI_QA

@@ -1,4 +1,4 @@
-"""Plan which documents to use for each context length, draft the cases, and write them to a case folder."""
+"""Choose the documents for each context length, draft the cases, and write them to a case folder."""
 
 import random
 import re
@@ -19,7 +19,7 @@ from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.chunks import Chunk, Text, chunks_of, pieces_of
 
-# Reasons why a document gives no case; reports count them.
+# Reasons why a document yields no case, tallied in reports.
 TOO_SHORT = "the document is too short"
 UNFILLED = "the document is shorter than the length"
 LOOSE = "whole paragraphs or chunks leave too much of the length empty"
@@ -28,34 +28,34 @@ _SLOT = re.compile(r"<(\w+)>")
 
 
 class NoCase(Exception):
-    """A document gives no case of a length; the message is the reason that the report counts."""
+    """Raised when a document yields no case of a given length; the message is the tallied reason."""
 
 
-C = TypeVar("C")  # a planned context, from which a case is drafted
+C = TypeVar("C")  # a planned context from which a case is drafted
 
 
 @dataclass(frozen=True)
 class ContextCandidate(Generic[C]):
-    """A document, review or group of opinions that may give a context of each length."""
+    """A document, review or group of opinions that may yield a context of each length."""
 
     id: str
-    tokens: int  # counting may stop at the longest length
-    key: str  # the smallest ones are chosen; among equal ones, the first
+    tokens: int  # may be counted only up to the longest length
+    key: str  # the smallest keys are chosen, ties in document order
     context: Callable[[int], C]  # takes a length; raises NoCase
 
 
 @dataclass(frozen=True)
 class ContextPlan(Generic[C]):
-    """The contexts that can be built from the documents of one domain."""
+    """The contexts that can be built from one domain's documents."""
 
-    contexts: tuple[C, ...]  # by length, then in the order of the documents
-    dropped: Mapping[int, Counter[str]]  # by length: why documents give no context
+    contexts: tuple[C, ...]  # by length, then in document order
+    dropped: Mapping[int, Counter[str]]  # by length: reasons why documents yield no context
     order: tuple[str, ...]  # ids of all documents
-    longest: int  # number of tokens of the longest document, as far as it was counted
+    longest: int  # number of tokens in the longest document, as far as counted
 
 
 def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSettings) -> ContextPlan[C]:
-    """Plan contexts of every length; ``settings.n`` limits them now, before the annotator is paid for any of them."""
+    """Plan contexts of every length; ``settings.n`` limits them before the annotator is paid for any."""
     planned: dict[int, list[tuple[str, C]]] = {length: [] for length in settings.lengths}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
     order: list[str] = []
@@ -65,7 +65,7 @@ def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSett
         longest = max(longest, candidate.tokens)
         for length in settings.lengths:
             try:
-                # Checked at every length, so that all lengths choose among the same documents.
+                # Checked at every length, so that all lengths choose from the same documents.
                 if candidate.tokens < settings.min_document:
                     raise NoCase(TOO_SHORT)
                 planned[length].append((candidate.key, candidate.context(length)))
@@ -73,7 +73,7 @@ def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSett
                 dropped[length][str(reason)] += 1
     contexts: list[C] = []
     for length, keyed in planned.items():
-        # A stable sort, so that equal keys keep the order of the documents.
+        # A stable sort, so that ties stay in document order.
         chosen = sorted(range(len(keyed)), key=lambda index: keyed[index][0])[: settings.n]
         if len(chosen) < len(keyed):
             dropped[length][NOT_CHOSEN] += len(keyed) - len(chosen)
@@ -82,7 +82,7 @@ def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSett
 
 
 def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
-    """Return a random key of a document that is the same at every length, so that all lengths choose the same documents."""
+    """Return a document's random key, equal at every length so that all lengths choose the same documents."""
     return stable_seed(settings.seed, "choose", domain, source)
 
 
@@ -105,7 +105,7 @@ class ContextWindow:
 def plan_windows(
     sources: Iterable[EthicSource], settings: EthicSettings, progress: Work, *, fill: bool = True
 ) -> ContextPlan[ContextWindow]:
-    """Plan windows of every length over the documents of one domain; for ``fill`` see :func:`first_fitting`."""
+    """Plan windows of every length over one domain's documents; for ``fill`` see :func:`first_fitting`."""
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
     def candidates() -> Iterator[ContextCandidate[ContextWindow]]:
@@ -129,16 +129,16 @@ def _window(
     least = settings.min_fill * budget
     if sum(chunk.tokens for chunk in chunks) < least:
         raise NoCase(UNFILLED)
-    # Documents took turns; the context shows each of them in one piece.
+    # Chunks were taken in turns; the context shows each document in one piece.
     taken = sorted(first_fitting(chunks, budget, fill=fill), key=lambda chunk: chunk.pieces[0].part)
-    # Without fill the caller checks how much of the length is used.
+    # Without fill, the caller checks how much of the length is used.
     if not taken or (fill and sum(chunk.tokens for chunk in taken) < least):
         raise NoCase(LOOSE)
     return ContextWindow(source, length, tuple(taken))
 
 
 def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
-    """Return the first chunks of texts until they have ``needed`` tokens; the rest is not encoded."""
+    """Return the first chunks until they reach ``needed`` tokens; the rest is not encoded."""
     chunks: list[Chunk] = []
     size = 0
     for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap):
@@ -150,7 +150,7 @@ def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokeni
 
 
 def take_turns(documents: Sequence[Sequence[Chunk]]) -> list[Chunk]:
-    """Order the chunks of documents as a context takes them: two of each document, then the next two of each."""
+    """Order the chunks for a context: two from each document, then the next two from each."""
     turns = sorted(
         (place // 2, number, place) for number, own in enumerate(documents) for place in range(len(own))
     )
@@ -158,7 +158,10 @@ def take_turns(documents: Sequence[Sequence[Chunk]]) -> list[Chunk]:
 
 
 def first_fitting(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
-    """Return the first chunks that fit a budget; with ``fill``, the first pieces of the next chunk follow as a shorter chunk."""
+    """Return the first chunks that fit a budget.
+
+    With ``fill``, the first pieces of the next chunk are added as a shorter chunk.
+    """
     taken: list[Chunk] = []
     left = budget
     for chunk in chunks:
@@ -174,19 +177,19 @@ def first_fitting(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) ->
             left -= piece.tokens
         if fill and pieces:
             taken.append(Chunk(tuple(pieces)))
-        # A later, smaller chunk might fit, but then the windows of a document would not be nested, and a chunk would be
-        # annotated more than once.
+        # A later, smaller chunk might fit, but then a document's windows would not be nested, and a chunk
+        # would be annotated more than once.
         break
     return taken
 
 
 def fill_slots(text: str, values: Mapping[str, str]) -> str:
-    """Replace the slots of a prompt by values; a slot inside a value stays as it is."""
+    """Replace a prompt's slots with values; slots inside values are left as they are."""
     return _SLOT.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def task_name(task: str, domain: str) -> str:
-    """Return the name of a task and of its file with the cases of all lengths, such as ``ethic_recall_books``."""
+    """Return the name of a task, such as ``ethic_recall_books``, which also names its case file."""
     return f"ethic_{task}_{domain}"
 
 
@@ -194,22 +197,22 @@ def task_name(task: str, domain: str) -> str:
 class CaseDraft:
     """A case before it is written."""
 
-    id: str  # id of the document; the case's id adds the length
-    length: int  # maximum number of tokens of the prompt
-    context: tuple[str, ...]  # fills the slot passages, in strings that can be tokenized one by one
+    id: str  # the document's id; the case's id adds the length
+    length: int  # maximum number of tokens in the prompt
+    context: tuple[str, ...]  # fills the slot "passages", in strings that can be tokenized separately
     prompt: str  # the template's name
     gold: Any
     slots: Mapping[str, str] = field(default_factory=dict)  # values of the template's other slots
     # Labels for breakdowns; domain and length are added.
     labels: Mapping[str, Any] = field(default_factory=dict)
     turn_labels: Mapping[str, Any] = field(default_factory=dict)
-    rewrite: Mapping[str, str] = field(default_factory=dict)  # of phrases of the template
+    rewrite: Mapping[str, str] = field(default_factory=dict)  # phrases in the template to their replacements
     # Name of the question if several share the context, which is then stored once in the document table.
     part: str = ""
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """The user message in strings whose token counts add up: each but the last ends in a line break."""
+        """The user message in strings with additive token counts: all but the last end in a line break."""
         text = template(self.prompt)
         for old, new in self.rewrite.items():
             text = text.replace(old, new)
@@ -227,18 +230,18 @@ class CaseDraft:
         return "".join(self.strings)
 
     def tokens_in(self, tokenizer: Tokenizer) -> int:
-        """Count the tokens of system and user message with a blank line between them, as ``data.py`` does."""
-        # No token of any tokenizer spans the blank line, so the two messages can be counted separately.
+        """Count the tokens of system and user message, joined by a blank line, as ``data.py`` does."""
+        # No token spans the blank line in any tokenizer, so the messages can be counted separately.
         return tokenizer.count(f"{template('build_system')}\n\n") + tokenizer.count_parts(self.strings)
 
     def case(
         self, task: str, domain: str, tokenizers: Iterable[Tokenizer]
     ) -> tuple[Case, tuple[tuple[str, str], ...]]:
-        """Return the case, in the form that ``prompts.messages`` renders, and its texts by key."""
+        """Return the case, as rendered by ``prompts.messages``, and its texts by key."""
         texts = [template("build_system"), self.user]
         if self.part:
             texts[1:] = ["".join(self.strings[:-1]), self.strings[-1]]
-        # Keys depend on the content, so a context that several cases share is stored once.
+        # Keys depend on the content, so a context shared by several cases is stored once.
         keys = [text_key(text) for text in texts]
         case = Case(
             id="_".join([self.id, format_length(self.length), *([self.part] if self.part else [])]),
@@ -253,7 +256,7 @@ class CaseDraft:
                 "domain": domain,
                 "length": self.length,
                 "answer_items": len(self.gold),
-                # The system messages of the published data are not documented, so built cases have one of ours.
+                # The published system messages are not documented, so built cases use our own.
                 "system_message": "ours",
             },
         )
@@ -262,13 +265,13 @@ class CaseDraft:
 
 @dataclass
 class DomainCases:
-    """The drafts of one task and domain, before they are written."""
+    """The drafts for one task and domain, before they are written."""
 
     task: str
     domain: str
     plan: ContextPlan[Any]
     drafts: list[CaseDraft] = field(default_factory=list)
-    # By length: why a planned context or document gives no case.
+    # By length: reasons why a planned context or document yields no case.
     dropped: dict[int, Counter[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -278,7 +281,7 @@ class DomainCases:
 
     @contextmanager
     def counting(self, length: int) -> Iterator[None]:
-        """Count the reason of a :class:`NoCase` that is raised while a case of this length is drafted."""
+        """Count the reason of a :class:`NoCase` raised while a case of this length is drafted."""
         try:
             yield
         except NoCase as reason:
@@ -286,15 +289,15 @@ class DomainCases:
 
 
 def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> list[TaskReport]:
-    """Write the cases of a task and domain, and report each length; drafts that exceed their length are left out."""
+    """Write a task's cases in one domain and report each length; omit drafts over their length."""
     plan, dropped, name = built.plan, built.dropped, task_name(built.task, built.domain)
     kept: list[CaseDraft] = []
     sizes: dict[int, list[int]] = {}
     order = {source: number for number, source in enumerate(plan.order)}
-    # Contexts of one document begin alike, so that adjacent cases reuse a prefix cache.
+    # Contexts from one document begin alike, so adjacent cases share a prefix cache.
     for draft in sorted(built.drafts, key=lambda draft: (order[draft.id], draft.length)):
         tokens = draft.tokens_in(settings.measure)
-        # The reserve for the instruction may be too small for a long question or background.
+        # The reserved tokens may not suffice for a long question or background.
         if tokens > draft.length:
             dropped[draft.length]["the prompt is over the length"] += 1
         else:
@@ -316,7 +319,7 @@ def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> li
             figures = {"documents": sum(draft.labels["num_documents"] for draft in drafts) / len(drafts)}
             writer.tasks[name].setdefault("figures", {})[format_length(length)] = figures
             clusters = len({draft.id for draft in drafts})
-            # The notes are of all lengths; the first report carries them.
+            # The notes apply to all lengths; the first report carries them.
             notes = () if reports else built.notes
             title = f"{name} {format_length(length)}"
             reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes, figures))

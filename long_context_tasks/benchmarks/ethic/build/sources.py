@@ -1,7 +1,7 @@
-"""Read raw documents of the four domains in one form: consecutive texts of one document or several (section 3.1).
+"""Read raw documents of the four domains into one common structure (section 3.1).
 
-Books and debates are single documents. In medicine a source is a review with the abstracts of its studies; in law it is a target
-case with up to 15 cases that cite it, or a single opinion if no citations are known.
+Books and debates are single documents. In medicine, a source is a review with the abstracts of its studies;
+in law, it is a target case with up to 15 cases that cite it, or a single opinion if no citations are known.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import Text
 
 DOMAINS = ("books", "debates", "medicine", "law")
-MOST_CITING = 15  # maximum number of citing cases in a group of law (section 3.1)
-# Column of JSON Lines to the domain that it shows; rows without any of these columns are books.
+MOST_CITING = 15  # maximum number of citing cases in a law group (section 3.1)
+# JSON Lines column to the domain that it indicates; rows without any of these columns are books.
 _COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
 
 
 @dataclass(frozen=True)
 class EthicSource:
-    """The texts that one case is built from; ``id`` is unique in its domain."""
+    """The texts from which one case is built; ``id`` is unique in its domain."""
 
     id: str
     title: str
@@ -35,17 +35,17 @@ class EthicSource:
 
     @property
     def documents(self) -> list[tuple[Text, ...]]:
-        """The documents that a context shows from their beginnings: each opinion in law, all texts together otherwise."""
+        """The documents that a context shows: each opinion separately in law, otherwise all texts as one."""
         if self.domain != "law":
             return [self.texts]
         return [tuple(own) for _, own in groupby(self.texts, key=lambda text: text.part)]
 
 
 def places(path: Path, domain: str | None = None) -> dict[str, Path]:
-    """Return the file or folder with the documents of each domain."""
+    """Return the file or folder with each domain's documents."""
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; correct --documents")
-    # A folder of folders, one for each domain; otherwise all documents are of one domain.
+    # One subfolder per domain, or else all documents are of one domain.
     folders = {name: path / name for name in DOMAINS if (path / name).is_dir()}
     if not folders:
         return {domain or guess_domain(path): path}
@@ -57,10 +57,10 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
 
 
 def guess_domain(path: Path) -> str:
-    """Return the domain of documents by their form; see the readers in ``corpora``."""
+    """Infer the domain from the documents' format; see the readers in ``corpora``."""
     files = data_files(path, "csv", "json", "jsonl", "txt")
     kinds = {kind_of(file) for file in files}
-    # Only screening lists come as CSV.
+    # Only screening lists are CSV.
     if "csv" in kinds:
         return "medicine"
     for file in files:
@@ -78,7 +78,7 @@ def guess_domain(path: Path) -> str:
 
 
 def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[EthicSource]:
-    """Yield the sources of a domain, in the order of the files; ``left_out`` counts the rows that the readers leave out."""
+    """Yield a domain's sources in file order; ``left_out`` counts the rows that the readers skip."""
     if domain == "books":
         for book in read_books(path):
             yield EthicSource(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
@@ -91,7 +91,7 @@ def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Et
             yield EthicSource(review.id, review.title, domain, texts)
     else:
         opinions = list(read_opinions(path, left_out))
-        # The target is shown, too, so that a context holds cases that belong together.
+        # The target is shown, too, so that a context contains related cases.
         groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
         for group in groups or [(opinion,) for opinion in opinions]:
             # Short opinions first, so that short contexts show several.
@@ -119,7 +119,7 @@ class CitedCase:
 
 
 def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
-    """Return every opinion that another one cites, with at most 15 citing ones; most cited first, ties in file order."""
+    """Return the opinions that others cite, with up to 15 citing ones: most cited first."""
     by_id = {opinion.id: opinion for opinion in opinions}
     citing: dict[str, list[Opinion]] = {}
     for opinion in opinions:
@@ -131,7 +131,7 @@ def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
-    """Return the other review that includes most of a review's studies, with their ids, or None if no other one includes any."""
+    """Return the other review that includes the most of a review's studies, with their ids, or None."""
     # Only PubMed ids mean the same study in two reviews.
     if not review.pubmed:
         return None

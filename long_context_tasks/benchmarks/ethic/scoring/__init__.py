@@ -1,12 +1,13 @@
-"""Score cases from their responses; pure functions without files or network.
+"""Score cases from their responses, with pure functions that use no files or network.
 
-Every task has its official metrics, which follow the official code, and strict ones, which read a response as the instruction intends
-it. The official code does not handle thinking: its rules are applied to the whole response, except that a judge never sees thinking.
-A mean over cases is the plain mean, as in the paper.
+Every task has official metrics, which follow the official code, and strict ones, which read a response as the
+instruction intends. The official code does not handle thinking, so its rules are applied to the whole
+response, except that a judge never sees thinking. A mean over cases is unweighted, as in the paper.
 
-The paper does not name its metrics for the low-coverage counterparts (section 5.1). Questions have the token F1 of SQuAD (Rajpurkar et
-al., 2016) and whether the right answer occurs in the response; summaries on a query have ROUGE-L (Lin, 2004) against the annotator's
-summary, without stemming. Words are read in any script, so Unicode's punctuation is left out, not only ASCII's.
+The paper does not name its metrics for the low-coverage counterparts (section 5.1). Questions are scored with
+the token F1 of SQuAD (Rajpurkar et al., 2016) and by whether the correct answer occurs in the response;
+query-focused summaries are scored with ROUGE-L (Lin, 2004) against the annotator's summary, without stemming.
+Words in any script are supported, so all Unicode punctuation is stripped, not only ASCII.
 """
 
 import re
@@ -29,11 +30,11 @@ F1_METRICS = (
 )
 ORDER_METRICS = ("strict_lcs", "official_lcs", "length_adjusted_lcs")
 QA_METRICS = ("answer_f1", "answer_found")
-# Metrics in points from 1 to 5, which need a judge.
+# Metrics on a scale from 1 to 5, which need a judge.
 SUMMARY_POINTS = ("summary_score", "official_summary_score", "consistency", "faithfulness", "relevance")
 SUMMARY_METRICS = (*SUMMARY_POINTS, "sections_covered", "judged_share")
 FOCUSED_METRICS = ("rouge_l_f1", "rouge_l_precision", "rouge_l_recall")
-# Task to its metrics: the headline first, then the official one if the paper has one.
+# Task to its metrics: the headline metric first, then the official one if the paper has one.
 METRICS = {
     "recall": F1_METRICS,
     "attribute": F1_METRICS,
@@ -47,12 +48,12 @@ METRICS = {
 
 
 def score_recall(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a recalling case; see ``official.recalling`` and ``repaired.recall_f1``.
+    """Score a recall case; see ``official.recalling`` and ``repaired.recall_f1``.
 
     Args:
-        case: its gold is a list of labels; its label ``domain`` decides how they are read.
+        case: its gold is a list of labels; its label ``domain`` decides how they are parsed.
         response: None counts as empty.
-        status: reason of a failure of ours, in which case no metric has a value.
+        status: reason for a failure on our side; if given, no metric has a value.
     """
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
@@ -66,7 +67,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
 
 
 def score_attribute(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score an attributing case; the gold is a list of entries with one id each, or "none"."""
+    """Score an Attributing case; the gold is a list of entries with one id each, or "none"."""
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
     [turn] = case.turns
@@ -80,7 +81,7 @@ def score_attribute(case: Case, response: str | None, status: str | None = None)
 
 
 def _failure(answer: Visible, value: float = 0.0, *, parsed: bool = True) -> str | None:
-    """Return the reason why an answer with a score is a failure of the model, or None."""
+    """Return why a scored answer counts as a model failure, or None."""
     if answer.failure is None and value == 0 and is_refusal(answer.text):
         return REFUSED
     return answer.failure or (None if parsed else UNPARSED)
@@ -98,10 +99,10 @@ def _f1_scores(strict: F1, as_published: F1, failure: str | None) -> CaseScores:
 
 
 def score_organize(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score an organizing case; the gold is the list of option numbers in the right order.
+    """Score an Organizing case; the gold is the list of option numbers in the correct order.
 
-    ``strict_lcs`` is 0 for an order with the wrong number of options. ``length_adjusted_lcs`` divides by the longer of the two lists,
-    so that options left out or named twice lower the score in proportion.
+    ``strict_lcs`` is 0 for an order with the wrong number of options. ``length_adjusted_lcs`` divides by the
+    length of the longer list, so that omitted or repeated options lower the score in proportion.
     """
     if status is not None:
         return dict.fromkeys(ORDER_METRICS, Score(None, status))
@@ -113,7 +114,7 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
     failure = answer.failure
     if failure is None and len(order) != len(gold):
         failure = AMBIGUOUS if ambiguous else _failure(answer, common, parsed=bool(order)) or WRONG_LENGTH
-    # The official code stores this text for an API failure, and then stops at it.
+    # The official code stores this text after an API failure, and then crashes on it.
     as_published = Score(0.0, REFUSED) if response == official.REFUSAL else None
     return {
         "strict_lcs": Score(0.0 if failure else common / len(gold), failure),
@@ -127,12 +128,12 @@ _WORD = re.compile(r"\w+")
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Return the tokens of an answer as in SQuAD: lower case, without punctuation and English articles.
+    """Return an answer's tokens as in SQuAD: lower case, without punctuation and English articles.
 
     >>> answer_tokens("The U.S. Senate’s vote"), answer_tokens("“1,234” patients.")
     (['us', 'senates', 'vote'], ['1234', 'patients'])
     """
-    # NFKC, because models and annotators write ligatures, wide letters and superscripts differently.
+    # NFKC, because models and annotators write ligatures, full-width letters and superscripts differently.
     folded = unicodedata.normalize("NFKC", text).casefold()
     plain = "".join(char for char in folded if not unicodedata.category(char).startswith("P"))
     return [token for token in plain.split() if token not in _ARTICLES]
@@ -151,7 +152,7 @@ def token_f1(answer: Sequence[str], right: Sequence[str]) -> float:
 
 
 def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
-    """Return whether tokens occur next to each other and in order in an answer; False for no tokens.
+    """Return whether tokens occur contiguously and in order in an answer; False for no tokens.
 
     >>> occurs(["new", "york"], ["in", "new", "york"]), occurs(["new", "york"], ["york", "new"]), occurs([], ["york"])
     (True, False, False)
@@ -161,7 +162,7 @@ def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
 
 
 def rouge_l(summary: str, right: str) -> F1:
-    """Return ROUGE-L of two texts, each taken as one sentence: longest common subsequence of words, lower case, without stemming."""
+    """Return ROUGE-L of two texts, each treated as one sentence, lower-cased and not stemmed."""
     words = [_WORD.findall(text.casefold()) for text in (summary, right)]
     if not all(words):
         return NOTHING
@@ -169,14 +170,14 @@ def rouge_l(summary: str, right: str) -> F1:
 
 
 def score_qa(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a question of a low-coverage counterpart; an empty response or a refusal scores 0 with its reason."""
+    """Score a low-coverage question; an empty response or a refusal scores 0 with its reason."""
     if status is not None:
         return dict.fromkeys(QA_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
     answer = without_thinking(response)
     right, given = answer_tokens(gold), answer_tokens(answer.text)
     value = token_f1(given, right)
-    # An answer of articles only has no tokens, so equal token bags count as found.
+    # An answer that consists only of articles has no tokens, so equal bags of tokens count as found.
     found = occurs(right, given) or value == 1
     failure = answer.failure if found else _failure(answer)
     if failure:
@@ -185,7 +186,7 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
 
 
 def score_focused_summary(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a summary on a query by ROUGE-L against the annotator's."""
+    """Score a query-focused summary by ROUGE-L against the annotator's."""
     if status is not None:
         return dict.fromkeys(FOCUSED_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
@@ -199,7 +200,7 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
     }
 
 
-# Task to its function; summaries are judged, see summaries.score_turn.
+# Task to its scoring function; summaries need a judge, see summaries.score_turn.
 SCORES = {
     "recall": score_recall,
     "attribute": score_attribute,

@@ -1,4 +1,4 @@
-"""The numbers that a response lists: among drafts, lists for each study, exclusions and explanations, those on which it settles."""
+"""Extract the numbers on which a response settles, despite drafts, exclusions and explanations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,11 @@ from long_context_tasks.schema.candidates import (
 from long_context_tasks.synthetic.numbers import in_words
 
 WORDS = alternatives("long_context_tasks.benchmarks.ethic.scoring", "words.yaml")
-# For match: an answer that begins with "None" or the like, whatever explanation follows.
+# For match: an answer that begins with "None" or similar, whatever explanation follows.
 LEADING_NONE = re.compile(rf"[\W_]*{WORDS['nothing']}", re.IGNORECASE)
 BARE_NONE = re.compile(r"[\W_]*(?:none|n/a|无)[\W_]*", re.IGNORECASE)
 
-# Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label.
+# Parentheses or brackets that contain words; "(12)" is an item, and "Numbers (not people):" a label.
 _ASIDE = re.compile(
     r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
 _NEXT_LIST = re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE)
 # The number of an item in "1) 34; 2) 35".
 _PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
-# A whole item in words, which may be a number: "forty-seven", "one hundred and twenty".
+# A whole item in words that may be a spelled-out number: "forty-seven", "one hundred and twenty".
 _IN_WORDS = re.compile(
     r"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)([a-z]+(?:[ -][a-z]+){0,8})(?=[;,\n]|\.?\s*\Z)",
     re.IGNORECASE,
@@ -45,40 +45,40 @@ _LABEL = re.compile(
     r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])",
     re.IGNORECASE,
 )
-# The beginning of a sentence before its first number.
+# The start of a sentence before its first number.
 _LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _BEFORE = r"[\W_]*(?:n\s?=\s?|(?:also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
 _ITEM = re.compile(rf"{_BEFORE}(\d\w*)\b(?![.,]?\d|\s?%)", re.ASCII | re.IGNORECASE)
 _SPACED = re.compile(r"[\W_]*\d+(?:\s+\d+){2,}[\W_]*", re.ASCII)
-# A label of the number of items.
+# The label of a count of items.
 _COUNT = re.compile(r"\W*(?:total|count)\W*\Z", re.IGNORECASE)
-# A line about one number: "12 - patients, of whom 3 left".
+# A line that explains one number: "12 - patients, of whom 3 left".
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
-# A line of ids with its label: "Study: 75359498, 63365911".
+# A labelled line of ids: "Study: 75359498, 63365911".
 _STUDY_IDS = re.compile(
     r"^\W{0,4}[^\W\d]{1,12}s?\s?(?:ids?)?:(?:[\s,;]{1,3}\d{6,9})+\s*$", re.IGNORECASE | re.MULTILINE
 )
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
 _ADDED = re.compile(rf"\badd\s{_NUMBERS}", re.IGNORECASE)
 _WITHDRAWN = re.compile(rf"\b(?:disregard|ignore|remove|exclude)\s{_NUMBERS}", re.IGNORECASE)
-_REPEATS = 0.6  # share of common items above which a list repeats the previous one instead of continuing it
+_REPEATS = 0.6  # if two lists share more of their items, the second repeats the first
 _STATED = {Standing.GIVEN, Standing.FIRST, Standing.ALONE}
 
 
 def settled_numbers(text: str) -> list[str] | None:
-    """Return the numbers of the list on which a response settles, each once, or ["none"].
+    """Return the distinct numbers in the list on which a response settles, or ["none"].
 
-    Lists that follow one another, such as one for each study, are one candidate unless they repeat items; see
-    :mod:`long_context_tasks.schema.candidates` for the choice. An item may begin with its number and explain it ("12 patients",
-    "n = 12", "12 (the drug group)"). Numbers in sentences do not count if there is a list.
+    Consecutive lists, such as one per study, are one candidate unless they repeat items; see
+    :mod:`long_context_tasks.schema.candidates` for the choice. An item may begin with its number and explain
+    it ("12 patients", "n = 12", "12 (the drug group)"). If there is a list, numbers in sentences are ignored.
 
     >>> settled_numbers("Draft: 3; 4\\n\\nFinal: 3; 5"), settled_numbers("Study 1: 12; 45\\nStudy 2: 1,200; 7"), settled_numbers("In May.")
     (['3', '5'], ['12', '45', '1200', '7'], None)
 
     Returns:
-        None without a list; an empty list if there are several and the response does not choose.
+        None without a list; an empty list if there are several and the response does not choose one.
     """
     text = _prepared(text)
     candidates = _merged(text, weigh(text, list(_lists(text))))
@@ -88,7 +88,7 @@ def settled_numbers(text: str) -> list[str] | None:
     if chosen is None:
         return [] if candidates else None
     after = text[chosen.end :]
-    # Corrections after the list change it item by item.
+    # Corrections after the list change individual items.
     added, removed = (
         re.findall(r"\d+", " ".join(pattern.findall(after))) for pattern in (_ADDED, _WITHDRAWN)
     )
@@ -96,12 +96,12 @@ def settled_numbers(text: str) -> list[str] | None:
 
 
 def _prepared(text: str) -> str:
-    """Return a text with digits for numbers in words, and without explanations in brackets and numbers of items."""
+    """Return a text with spelled-out numbers in digits, without bracketed explanations and item numbers."""
     text = _NEXT_LIST.sub("\n", text.strip())
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
-    # A table with a row for each study has a column of the studies' ids.
+    # A table with a row per study has a column of study ids.
     text = _STUDY_IDS.sub("", text)
     text = _IN_WORDS.sub(lambda match: _in_digits(match[1]), text)
     # Brackets may be nested; each pass removes the innermost ones.
@@ -111,7 +111,7 @@ def _prepared(text: str) -> str:
 
 
 def _in_digits(words: str) -> str:
-    """Return an English number below ten thousand in digits, and other words unchanged."""
+    """Return an English number below ten thousand in digits, or other words unchanged."""
     plain = " ".join(word for word in re.findall(r"[a-z]+", words.lower()) if word != "and")
     return _numbers_in_words().get(plain, words)
 
@@ -122,8 +122,8 @@ def _numbers_in_words() -> dict[str, str]:
 
 
 def _lists(text: str) -> Iterator[Found]:
-    """Yield the lists in the sentences of a text."""
-    # In a list of lines, "1,234" is one number.
+    """Yield the lists in a text's sentences."""
+    # In a multi-line list, "1,234" is one number.
     in_lines = "\n" in text.strip()
     start = 0
     for stop in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
@@ -150,12 +150,12 @@ def _lists(text: str) -> Iterator[Found]:
 
 
 def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
-    """Return the items of a list and the words after it."""
+    """Return a list's items and the words after it."""
     if BARE_NONE.fullmatch(body):
         return ["none"], ""
     if _SPACED.fullmatch(body):
         body = ";".join(body.split())
-    # "123,456" on its own is two numbers; nothing else separates them.
+    # "123,456" without other separators is two numbers.
     if ";" in body or re.search(r"\d,\s", body) or (in_lines and body.count(",") == 1) or "," not in body:
         body = _THOUSANDS.sub("", body)
     items: list[str] = []
@@ -170,7 +170,7 @@ def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
 
 
 def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
-    """Join lists that continue one another to one candidate."""
+    """Join lists that continue one another into one candidate."""
     merged: list[Candidate] = []
     for candidate in lists:
         if merged and _continues(text, last := merged[-1], candidate):
@@ -187,7 +187,7 @@ def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _continues(text: str, last: Candidate, candidate: Candidate) -> bool:
-    """Return whether a list has the standing of the previous one, or follows a final one in the next line, and has other items."""
+    """Return whether a list continues the previous one: compatible standing and new items."""
     before, items = set(last.answer), set(candidate.answer)
     if len(candidate.answer) > 1 and len(before & items) > _REPEATS * min(len(before), len(items)):
         return False

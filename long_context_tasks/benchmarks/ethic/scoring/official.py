@@ -1,4 +1,4 @@
-"""ETHIC's official scoring rules, quirks included; ``repaired.py`` has repaired ones under other names.
+"""ETHIC's official scoring rules, quirks included; ``repaired.py`` has repaired versions.
 
 "Crash" in the docstrings means that the official run stops there; our callers count such an item as wrong.
 """
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import LCSseq
 
-REFUSAL = "FAILED"  # the text that the official code stores if a model's API returned none
+REFUSAL = "FAILED"  # the text that the official code stores if a model's API returns no text
 NONE = "None"
 # Consistency, faithfulness, relevance, in the order of the official requests.
 CRITERIA = ("con", "faith", "rel")
-# The domains of each task, as in Table 2 of the paper; items of other domains are not counted.
+# Each task's domains, as in Table 2 of the paper; items in other domains are not counted.
 DOMAINS: Mapping[str, tuple[str, ...]] = {
     "recall": ("books", "debates", "medicine", "law"),
     "summarize": ("books", "debates", "medicine", "law"),
@@ -44,10 +44,10 @@ def _clean(piece: str) -> str:
 
 
 def f1(prediction: str, labels: Sequence[str]) -> F1:
-    """Return the F1 of a text against labels: split at commas and semicolons, lower case, without dots at both ends.
+    """Return the F1 of a text against labels, after splitting at commas and semicolons.
 
-    A line break does not split, an empty piece counts as a prediction, a label given twice can never be fully recalled, and without
-    labels everything is 0.
+    Pieces are lower-cased and stripped of dots at both ends. A line break does not split, an empty piece
+    counts as a prediction, a duplicate label can never be fully recalled, and without labels everything is 0.
 
     >>> f1("Anne, Kitty, ", ["Anne", "Jane"])
     F1(precision=0.3333333333333333, recall=0.5, f1=0.4)
@@ -59,7 +59,7 @@ def f1(prediction: str, labels: Sequence[str]) -> F1:
 
 
 def rates(hits: int, predicted: int, labels: int) -> F1:
-    """Return precision, recall and F1 from counts; 0 if a denominator is 0."""
+    """Compute precision, recall and F1 from counts; 0 if a denominator is 0."""
     precision = hits / predicted if predicted else 0.0
     recall = hits / labels if labels else 0.0
     both = precision + recall
@@ -71,10 +71,11 @@ def recalling(prediction: str, labels: Sequence[str]) -> F1:
 
 
 def attributing(prediction: str, answer: Sequence[str]) -> F1:
-    """Score an attributing item: all numbers in the first line of the header, or in the whole text without a header.
+    """Score an Attributing item by the numbers after the header in its line.
 
-    The correct "None" scores 0, because without numbers the prediction is empty. A header with nothing after it takes the next line,
-    which has the ids of the other category.
+    Without a header, all numbers in the text count. The correct "None" scores 0, because without numbers the
+    prediction is empty. If nothing follows the header in its line, the next line is used, which has the other
+    category's ids.
     """
     if prediction == REFUSAL:
         return NOTHING
@@ -84,7 +85,7 @@ def attributing(prediction: str, answer: Sequence[str]) -> F1:
 
 
 def attributing_labels(answer: Sequence[str]) -> list[str]:
-    """Return the first number of each entry, or ``None`` for an entry without one.
+    """Return the first number in each entry, or ``None`` for an entry without one.
 
     >>> attributing_labels(["<Segment 24>", "none"])
     ['24', 'None']
@@ -94,7 +95,7 @@ def attributing_labels(answer: Sequence[str]) -> list[str]:
 
 
 def order_of(text: str) -> list[str]:
-    """Return all numbers in a text, wherever they are.
+    """Return all numbers anywhere in a text.
 
     >>> order_of("1. [3] > [2]")
     ['1', '3', '2']
@@ -103,17 +104,19 @@ def order_of(text: str) -> list[str]:
 
 
 def organizing(prediction: str, answer: Sequence[str]) -> float:
-    """Score an organizing item: longest common subsequence over the length of the answer; repeated numbers can only help.
+    """Score an Organizing item: longest common subsequence divided by the answer's length.
+
+    Repeated numbers can only raise the score.
 
     Args:
-        prediction: text of the model. A refusal crashes.
-        answer: the right order; an empty one crashes.
+        prediction: the model's text. A refusal crashes.
+        answer: the correct order. An empty one crashes.
     """
     return LCSseq.similarity(order_of(prediction), answer) / len(answer)
 
 
 def rating(token: str) -> int | None:
-    """Return the rating from 1 to 5 in a token, or None; blanks, a sign and digits of other scripts are accepted.
+    """Parse a token as a rating from 1 to 5; blanks, a sign and digits of other scripts are accepted.
 
     >>> rating(" 4"), rating("6"), rating("4.")
     (4, None, None)
@@ -126,7 +129,9 @@ def rating(token: str) -> int | None:
 
 
 def weighted(top: Iterable[tuple[str, float | None]]) -> float:
-    """Sum ratings times their probabilities without dividing by the probability found, so that lost probability lowers the score.
+    """Sum ratings times probabilities without dividing by the probability mass found.
+
+    Probability mass on other tokens therefore lowers the score.
 
     Args:
         top: candidates for the first token of a judge's reply, with their natural log-probabilities.
@@ -140,7 +145,7 @@ def weighted(top: Iterable[tuple[str, float | None]]) -> float:
 
 
 def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
-    """Return :func:`weighted` divided by the probability found, or None if that is 0. Not in the official code.
+    """Return :func:`weighted` divided by the probability mass found, or None if that is 0.
 
     >>> normalized([("4", math.log(0.25)), ("5", math.log(0.25)), ("The", -0.7)])
     4.5
@@ -149,7 +154,7 @@ def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
     mass = math.fsum(chance for value, chance in known if value is not None)
     if mass <= 0:
         return None
-    # A rounding error of the quotient could leave the scale.
+    # Rounding could push the quotient off the scale.
     return min(
         5.0, max(1.0, math.fsum(value * chance for value, chance in known if value is not None) / mass)
     )

@@ -1,7 +1,7 @@
-"""Rules that read a response as its task's instructions mean it, for the strict metrics.
+"""Rules for the strict metrics, which read a response as its task's instructions intend.
 
-They change form, never content: list marks, brackets, quotes and headings are not part of an item, every line of a list is read,
-nothing counts that the response does not give as an item, and a right "None" is right.
+They normalize form, never content: list marks, brackets, quotes and headings are not part of an item; every
+line of a list is read; only what the response presents as an item counts; and a correct "None" is correct.
 """
 
 import re
@@ -32,36 +32,37 @@ from long_context_tasks.schema.candidates import (
 from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.wrappers import out_of_tables, own_turn, unwrapped
 
-NONE = "none"  # the answer that there is nothing to list, in lower case
-# Characters to strip from both ends of an item.
+NONE = "none"  # the answer if there is nothing to list, in lower case
+# Characters stripped from both ends of an item.
 AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#$\\"
-# A bullet or a number before the item that follows in the same line.
+# A bullet or number before the item on the same line.
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
-# The comma in a number such as 1,234; also in "123,456", so the list must be known to have other separators.
+# The comma in a number such as 1,234; also matches in "123,456", so the list must be known to use other
+# separators.
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NUMERIC = ("medicine", "law")  # domains whose recalling items are numbers, separated by semicolons
+_NUMERIC = ("medicine", "law")  # domains whose recall items are numbers, separated by semicolons
 
 _ANSWER = re.compile(
     r"^[^\w\n]*(?:(?:the|my) )?(?:final |correct )?answers?[*_ ]*(?::[*_]*|$|(?: is| are)\b:?[*_]*(?= ?[A-Z0-9\[<*\"]))",
     re.IGNORECASE | re.MULTILINE,
 )
-# Begin the words before a colon if they are not an item.
+# Starts of words before a colon that are not an item.
 _HEADINGS = (
     re.compile(rf"(?:[\w'-]+\s+){{0,4}}{WORDS['kinds']}", re.IGNORECASE),
     re.compile(r"(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{1,6}$", re.IGNORECASE),
 )
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
-# Numbers and bullets before items, in lines of their own or in one line.
+# Numbers and bullets before items, whether on separate lines or on one line.
 _NUMBERING = re.compile(
     r"(?:^|(?<=\s))\(?\d{1,3}[.)]\s+|^\s*(?:[-*•–—+>]|\d{1,3}\s?[:–-]|[a-z]\))\s+", re.MULTILINE
 )
-# An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name.
+# A parenthesized explanation, such as "(her sister)"; "(Lizzy)" is a name.
 _ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
-# An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister".
+# An item with an explanation: "Anne - the heroine, and ...", "Anne: her sister".
 _EXPLAINED = re.compile(
     r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
 )
-# Words before a list in its line: "The names in the context are".
+# Words before a list on the same line: "The names in the context are".
 _LEAD = re.compile(
     rf"\W*(?:(?:the|all|these|its|unique|character|full|complete)\s+){{0,5}}{WORDS['kinds']}[^,.:;\n]{{0,80}}?"
     r"\b(?:are|is|includes?)\b\s+(?=[\[\"'*]*[A-Z0-9])",
@@ -74,7 +75,7 @@ _OF_SENTENCES = re.compile(WORDS["sentences"])
 
 
 def is_refusal(answer: str) -> bool:
-    """Return whether a text without an answer in it refuses to give one, or is what the official code stores for a missing text.
+    """Return whether a text refuses to answer, or is the official code's text for a missing response.
 
     >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("Anne, Jane")
     (True, False)
@@ -88,7 +89,7 @@ def _normalized(item: str) -> str:
 
 
 def final_answer(text: str) -> str:
-    """Return the text after the last line that begins with "Answer:", or the whole text without such a line.
+    """Return the text after the last line that begins with "Answer:", or the whole text if there is none.
 
     >>> final_answer("I looked.\\n**Answer:** Anne")
     ' Anne'
@@ -98,7 +99,7 @@ def final_answer(text: str) -> str:
 
 
 def without_opening(text: str) -> str:
-    """Leave out sentences before a list, such as "Here is the list.", and the words before it in its line.
+    """Drop sentences before a list, such as "Here is the list.", and the words before it on its line.
 
     >>> without_opening("Sure, I read it.\\nAnne, Kitty"), without_opening("The names are Anne and Kitty.")
     ('Anne, Kitty', 'Anne and Kitty.')
@@ -107,7 +108,7 @@ def without_opening(text: str) -> str:
     begin = 0
     for sentence in SENTENCE_END.finditer(text):
         words = text[begin : sentence.start()]
-        # "Here they are: Anne, Kitty" has the list in it.
+        # "Here they are: Anne, Kitty" contains the list.
         _, colon, after_colon = words.rpartition(":")
         opens = (
             OPENS.match(words) and not LIST_MARK.match(words) and not (colon and after_colon.strip(AROUND))
@@ -120,7 +121,7 @@ def without_opening(text: str) -> str:
 
 
 def without_closing(text: str) -> str:
-    """Leave out sentences after a list, such as "These are all the names."; sentences that give a number like an answer stay.
+    """Drop sentences that follow a list; keep those that state a number as an answer would.
 
     >>> without_closing("Anne, Mr. Darcy. These are all.\\n\\nI hope this helps, Jane!"), without_closing("[3]\\nThe last is [1].")
     ('Anne, Mr. Darcy.', '[3]\\nThe last is [1].')
@@ -136,11 +137,12 @@ def without_closing(text: str) -> str:
 
 
 def recalled_items(answer: str, domain: str) -> list[str]:
-    """Return the items of a recalling answer, each once, normalised; ``none`` is left in.
+    """Return the distinct, normalized items of a recall answer, including ``none``.
 
-    Commas, semicolons, line breaks and the word "and" separate items; an item that begins with "None" is ``none``. Wrappers (see
-    :mod:`long_context_tasks.schema.wrappers`), sentences before and after the list, and explanations ("Anne - the heroine") are not
-    part of an item. In the domains of numbers the items are those of :func:`settled_numbers`.
+    Commas, semicolons, line breaks and the word "and" separate items; an item that begins with "None" is
+    ``none``. Wrappers (see :mod:`long_context_tasks.schema.wrappers`), sentences before and after the list,
+    and explanations ("Anne - the heroine") are not part of an item. In number domains, the items are those of
+    :func:`settled_numbers`.
 
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
@@ -156,7 +158,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
         plain = line.replace("**", "").replace("__", "")
         if _TOTAL.fullmatch(plain):
             continue
-        # "names: anne, kitty" is not an item with its explanation.
+        # "names: anne, kitty" is not an item with an explanation.
         if (explained := _EXPLAINED.match(plain)) and not _is_heading(explained[1]):
             plain = explained[1]
         listed = _ASIDE.sub("", plain)
@@ -166,7 +168,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
             listed = rest
         for piece in _NEXT_ITEM.split(listed):
             item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
-            if re.search(r"[^\W_]", item) and item != "etc":  # a Markdown rule, "---", says nothing
+            if re.search(r"[^\W_]", item) and item != "etc":  # skips a Markdown rule, "---"
                 items[item] = None
     return list(items)
 
@@ -176,7 +178,7 @@ def _is_heading(words: str) -> bool:
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
-    """Return labels as :func:`recalled_items` reads items; empty if "None" is right.
+    """Normalize labels like the items of :func:`recalled_items`; the set is empty if "None" is correct.
 
     >>> sorted(recall_labels(["Health and Social Care", "Home Office"], "debates"))
     ['health', 'home office', 'social care']
@@ -184,13 +186,13 @@ def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
     if domain in _NUMERIC:
         texts = [THOUSANDS.sub("", label) for label in labels]
     else:
-        # A label with "and" in it is split in responses, so a verbatim repeat must find its parts.
+        # Responses are split at "and", so labels that contain it are split, too.
         texts = [part for label in labels for part in _NEXT_ITEM.split(label)]
     return {item for item in map(_normalized, texts) if item not in ("", NONE)}
 
 
 def recall_f1(items: Sequence[str], labels: set[str]) -> F1:
-    """Return F1 of items against labels; without labels only "none", and nothing else, is right.
+    """Return the F1 of items against labels; without labels, only "none" is correct.
 
     >>> recall_f1(["none"], set()).f1, recall_f1(["anne"], set()).f1, recall_f1(["none"], {"anne"}).f1
     (1.0, 0.0, 0.0)
@@ -205,16 +207,17 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
     return rates(len(named & labels), len(named), len(labels))
 
 
-# Names the ids that are asked for, or the others.
+# Names the requested ids, or the others.
 _CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({WORDS['core']})|({WORDS['other']}))", re.IGNORECASE)
 _NOUN = (
     r"[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
 )
 _MARKS = r"[ \t*_`\")]*"
 _LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)"
-# Follows a category that is the heading of ids: "IDs:", "studies are".
+# Follows a category that is a heading for ids: "IDs:", "studies are".
 _HEADING_ENDS = re.compile(rf"({_NOUN})?{_MARKS}{_LEADS_TO_IDS}[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
-# An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids.
+# An id or a category: in "[12]: Core" and "7 and 12 are core, 3 is supplementary", the category follows its
+# ids.
 _CATEGORISED = re.compile(
     r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9})(?!\d)|"
     r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
@@ -244,19 +247,20 @@ _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _ID_WORDS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_ID_WORDS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_ID_WORDS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
-# For match: a text that begins with a number, or contains one in brackets.
+# For match: a text that begins with a number, or contains a bracketed one.
 _NUMBERED = re.compile(rf"\W*{_ID_WORDS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", re.IGNORECASE | re.DOTALL)
-_WIDEST = 200  # ids in a range; a wider one is not written out
+_WIDEST = 200  # maximum number of ids in a range; a wider range is not expanded
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _PIECES = re.compile(r"[;,&\n]|\band\b", re.IGNORECASE)
 
 
 def attributed_ids(answer: str) -> list[str] | None:
-    """Return the ids under "Core IDs" or "Related Segments"; an empty list if the answer denies that there are any.
+    """Return the ids under "Core IDs" or "Related Segments"; an empty list if the answer says there are none.
 
-    The ids under each such heading are a candidate, see :mod:`long_context_tasks.schema.candidates`; a heading inside a sentence
-    counts only without others. If there are ids in brackets they count, otherwise the number with which each item begins; years,
-    counts and numbers in an explanation are not ids. "[1-4]" names four. Without a heading the answer has to be a bare list.
+    The ids under each such heading are a candidate, see :mod:`long_context_tasks.schema.candidates`; a
+    heading inside a sentence counts only if there is no other. Bracketed ids count if there are any,
+    otherwise the number that begins each item; years, counts and numbers in explanations are not ids. "[1-4]"
+    expands to four ids. Without a heading, the answer has to be a bare list.
 
     >>> attributed_ids("**Core IDs:** [12], [7] (cited in 1999)\\n- Supplementary IDs: [3]")
     ['12', '7']
@@ -264,10 +268,10 @@ def attributed_ids(answer: str) -> list[str] | None:
     ([], None)
 
     Returns:
-        Ids without leading zeros, each once; None if the answer has no list.
+        Distinct ids without leading zeros; None if the answer has no list.
     """
     text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(answer))  # "core_ids"
-    # Before JSON becomes lines, which would drop the labels of a list of objects.
+    # Before JSON is converted to lines, which would drop the labels in a list of objects.
     if (categorised := _categorised(text)) is not None:
         return categorised
     text = out_of_tables(unwrapped(_TAG_HEADING.sub(r"\n\1: ", _LABELLED_BOX.sub(r"\1[\2]", text))))
@@ -278,7 +282,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     if chosen is None:
         return None
     ids = list(chosen.answer)
-    # A later sentence may move an id to the other heading.
+    # A later sentence may move an id to the other category.
     for numbers, words, is_core in _MOVED.findall(text, chosen.end):
         moved = _unique(re.findall(r"\d+", numbers))
         ids = [number for number in ids if number not in moved]
@@ -302,7 +306,7 @@ def _id_lists(text: str) -> list[Candidate]:
         # The same ids in another order are the same answer.
         answer = seen.setdefault(frozenset(ids), tuple(ids))
         lists.append(Found(start, end, answer, Standing.MENTIONED if inside else Standing.GIVEN))
-    # Every heading begins its line, so its place says nothing about its ids.
+    # Every heading begins its line, so its position carries no information about its ids.
     placed = (Standing.ALONE, Standing.FIRST)
     return [
         replace(candidate, standing=Standing.GIVEN) if candidate.standing in placed else candidate
@@ -311,7 +315,7 @@ def _id_lists(text: str) -> list[Candidate]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of each heading of ids, and whether its ids are asked for."""
+    """Yield each id heading's start and end, and whether its ids are the requested ones."""
     done = 0
     for category in _CATEGORY.finditer(text):
         ends = _HEADING_ENDS.match(text, category.end())
@@ -325,7 +329,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _categorised(text: str) -> list[str] | None:
-    """Return the ids that a category follows, if that is how the text labels all its ids."""
+    """Return the ids that are followed by a category, provided the text labels all its ids that way."""
     if _UNDECIDED.search(text):
         return None
     wanted: list[str] = []
@@ -345,12 +349,12 @@ def _categorised(text: str) -> list[str] | None:
 
 
 def _ids_of(section: str) -> list[str] | None:
-    """Return the ids of the section under a heading; None without a list."""
-    # The first paragraph, and the following ones that continue the list.
+    """Return the ids in the section under a heading, or None if it has no list."""
+    # The first paragraph, plus following ones that continue the list.
     listed = re.split(r"\n[ \t]*\n(?!\s*[-*•<\[(\d])", _CONTRASTED.sub("", section).strip(), maxsplit=1)[0]
     rest = without_closing(listed)
     if LEADING_NONE.match(rest):
-        return []  # numbers after it explain
+        return []  # numbers after it are explanation
     if ids := _in_brackets(rest):
         return ids
     ids = _unique(
@@ -366,7 +370,7 @@ def _bare_list(answer: str) -> list[str] | None:
     lines = [line for line in text.split("\n") if line.strip()]
     two = len(lines) == 2 and not lines[0].rstrip().endswith(",") and "," in lines[0] + lines[1]
     if two and not LIST_MARK.match(text):
-        text = lines[0]  # the two lists that are asked for, without their headings
+        text = lines[0]  # the two requested lists, without their headings
     if BARE_NONE.fullmatch(text):
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
@@ -375,7 +379,7 @@ def _bare_list(answer: str) -> list[str] | None:
 
 
 def _numbers_of(piece: str) -> list[str]:
-    """Return the number in a piece of a list, or the numbers of a range such as "1-4"; nothing for other words."""
+    """Return the number in a list item, or all numbers in a range such as "1-4"; nothing for other words."""
     if only := _ONLY_NUMBER.fullmatch(piece):
         return [only[1]]
     match = _RANGE.fullmatch(piece)
@@ -395,25 +399,26 @@ def _unique(numbers: Iterable[str]) -> list[str]:
 
 
 def _plain(number: str) -> str:
-    """Return digits without leading zeros; not by ``int``, which refuses to read very long ones."""
+    """Strip leading zeros; ``int`` is avoided because it rejects very long numbers."""
     return number.lstrip("0") or "0"
 
 
 def attribution_labels(answer: Sequence[str]) -> set[str]:
-    """Return the ids of the right entries; empty if "None" is right."""
+    """Return the ids of the correct entries; empty if "None" is correct."""
     return {_plain(match[0]) for entry in answer if (match := re.search(r"\d+", entry, re.ASCII))}
 
 
 def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
-    """Return F1 of ids against labels; without labels, naming none is right."""
+    """Return the F1 of ids against labels; without labels, an empty answer is correct."""
     return _f1(set(ids), labels, says_none=not ids)
 
 
 def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
-    """Return the option numbers that an answer lists, in its order, and whether it is ambiguous because it gives several orders.
+    """Return the option numbers that an answer lists, in order, and whether it is ambiguous.
 
-    An order of all n options is read by :func:`~long_context_tasks.schema.orders.committed_order`. Without one, the longest run of
-    numbers counts, or all numbers in square brackets if none has a neighbour.
+    An answer is ambiguous if it gives several orders. An order of all n options is read by
+    :func:`~long_context_tasks.schema.orders.committed_order`. Otherwise the longest run of numbers counts, or
+    all numbers in square brackets if there is no run.
 
     >>> listed_order("1. [3]\\n2. [1] (part 7)", 3), listed_order("Option 2 > Option 1", 2), listed_order("3 parts: first 2", 2)
     ((['3', '1'], False), (['2', '1'], False), ([], False))

@@ -1,8 +1,9 @@
-"""Ask a judge about the summaries of sections, and turn its verdicts into scores of sections and cases.
+"""Query a judge about section summaries, and turn its verdicts into section and case scores.
 
-Scores are on the paper's scale, 1 to 5. The official score of a judgement is the sum of rating times probability, whatever probability
-is lost; ``summary_score`` divides it by the probability found. A judge without log-probabilities gives several samples (one per seed),
-whose shares replace the probabilities, so that a sample without a rating is lost probability.
+Scores are on the paper's scale, 1 to 5. The official score of a judgement is the sum of rating times
+probability, without correcting for lost probability; ``summary_score`` divides it by the probability found. A
+judge without log-probabilities is sampled several times (once per seed), and the rating frequencies replace
+the probabilities; a sample without a rating is lost probability.
 """
 
 import math
@@ -30,9 +31,10 @@ from long_context_tasks.schema.thinking import without_thinking
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
-# Family of templates to its slots for section and summary: G-Eval's, as in the official code, and LongEval's.
+# Template family to its slots for section and summary: G-Eval's, as in the official code, and LongEval's.
 _SLOTS = {"geval": ("{{Document}}", "{{Summary}}"), "longeval": ("{{article}}", "{{summary}}")}
-# Suffix of rubrics for models whose chat template needs a user message; the official code sends a system message.
+# Suffix of rubrics that send a user message, which some chat templates require; the official code sends a
+# system message.
 _USER = "_user"
 RUBRICS = tuple(f"{family}{role}" for role in ("", _USER) for family in _SLOTS)
 
@@ -41,13 +43,13 @@ def judge_message(name: str, criterion: str, section: str, summary: str) -> Mess
     """Return the single message to the judge about a criterion: con, faith or rel."""
     family = name.removesuffix(_USER)
     document_slot, summary_slot = _SLOTS[family]
-    # The section first, as in the official code: a slot inside a section is filled with the summary.
+    # The section first, as in the official code: a slot inside a section is replaced by the summary.
     text = template(f"{family}_{criterion}").replace(document_slot, section).replace(summary_slot, summary)
     return Message("system" if name == family else "user", text)
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
-    """Return a rubric from 1 to 5, weighed by the log-probabilities of the first token if the judge returns them."""
+    """Return a rubric from 1 to 5, weighted by the first token's log-probabilities if available."""
     if name not in RUBRICS:
         raise InputError(
             f"rubric {name!r}: ETHIC has {', '.join(RUBRICS)}; correct `rubric` in the judge file"
@@ -64,9 +66,9 @@ _BOXED = last_boxed(LOW, HIGH)
 
 
 def stated_rating(reply: str) -> float | None:
-    """Return the rating from 1 to 5 that is the first or last line of a reply, or in its last box; None if the two lines differ.
+    """Parse the rating from 1 to 5 on a reply's first or last line or in its last box.
 
-    The prompts ask for "scores ONLY".
+    The prompts ask for "scores ONLY". The result is None if the two lines differ.
 
     >>> stated_rating("- Consistency: 4"), stated_rating("**3**/5"), stated_rating("4\\nIt is faithful."), stated_rating("12")
     (4.0, 3.0, 4.0, None)
@@ -89,24 +91,24 @@ class Judgement:
     """A judge's rating of one section on one criterion."""
 
     score: float | None  # 1 to 5; None if no reply has a rating
-    # By the official rule, which can be below 1; None without ratings and log-probabilities.
+    # By the official rule, which can be below 1; None if there are no ratings and no log-probabilities.
     official: float | None
-    failed: bool = False  # whether no call was answered
+    failed: bool = False  # whether all calls failed
 
 
 @dataclass(frozen=True)
 class SectionScore:
-    """The scores of one section, as Fig. 5 shows them by position."""
+    """One section's scores, which Fig. 5 shows by position."""
 
     marker: str  # such as <Section 3>
-    index: int  # number of the section in the context, from 0
+    index: int  # index of the section in the context, from 0
     position: float  # middle of the section among all sections, from 0 (beginning) to 1 (end)
-    written: bool  # whether the response has a summary of it that is not blank
+    written: bool  # whether the response has a non-blank summary of it
     # Criterion to judgement; empty before judging, or if the response lacks the section.
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
     def score(self, criterion: str) -> float | None:
-        """Return the score from 1 to 5: the lowest without a summary, None without a rating of the judge."""
+        """Return the score from 1 to 5: the lowest without a summary, None if the judge gave no rating."""
         if not self.written:
             return float(LOW)
         judgement = self.judgements.get(criterion)
@@ -114,21 +116,22 @@ class SectionScore:
 
     @property
     def mean(self) -> float | None:
-        """Mean over the criteria that have a score."""
+        """Mean over the scored criteria."""
         there = [score for name in CRITERIA if (score := self.score(name)) is not None]
         return math.fsum(there) / len(there) if there else None
 
 
 def summaries(case: Case, response: str | None) -> dict[str, str]:
-    """Return the summaries of sections in a response by marker, in the context's order; unknown markers are ignored.
+    """Return the section summaries found in a response, keyed by marker, in context order.
 
-    If the context is a single section, a response without markers is its summary; the official code drops it.
+    Unknown markers are ignored. If the context is a single section, a response without markers counts as its
+    summary; the official code drops it.
     """
     [turn] = case.turns
     answer = without_thinking(response)
     text = "" if answer.failure else answer.text.strip()
     found = split_sections(text, str(case.labels["domain"]))
-    # With one section, models often leave the marker out.
+    # With one section, models often omit the marker.
     if not found and len(turn.gold) == 1 and text:
         return {turn.gold[0]: text}
     return {marker: found[marker] for marker in turn.gold if marker in found}
@@ -141,9 +144,10 @@ def judge_requests(
     *,
     documents: Documents | Mapping[str, str],
 ) -> list[JudgeRequest]:
-    """Return the requests to a judge: for each criterion, one for each section that the response has, in the context's order.
+    """Return the judge requests: for each criterion, one per section in the response, in context order.
 
-    Blank summaries are included, because the official metric counts their score. The single response is None after a failure of ours.
+    Blank summaries are included, because the official metric counts their score. The single response is None
+    after a failure on our side.
     """
     rubric(name)
     [response] = responses
@@ -169,7 +173,8 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
     answered = [verdict for verdict in verdicts if verdict.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
-    # A failed call is ours and is asked again; an unreadable reply is the judge's and counts officially as 0.
+    # A failed call is our failure and is retried; an unreadable reply is the judge's and officially counts as
+    # 0.
     scores = [verdict.score for verdict in answered if verdict.score is not None]
     if not scores and all(verdict.top_logprobs is None for verdict in answered):
         return Judgement(None, None)
@@ -183,7 +188,7 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
 
 
 def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Return verdicts for :func:`section_scores` from the rows (``Verdict.row``) that a host or ``lct judge run`` has stored."""
+    """Restore verdicts for :func:`section_scores` from stored rows (see ``Verdict.row``)."""
     verdicts = []
     for row in rows:
         top = row.get("top_logprobs")
@@ -195,9 +200,10 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 
 
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
-    """Return the scores of all sections of a case, in the context's order.
+    """Return the scores of all sections of a case, in context order.
 
-    The verdicts are on the requests of :func:`judge_requests`, in order, one per seed for each; empty before judging.
+    The verdicts correspond to the requests of :func:`judge_requests`, in order, with one per seed for each;
+    empty before judging.
     """
     [turn] = case.turns
     written = summaries(case, response)
@@ -230,12 +236,13 @@ def score_turn(
 ) -> CaseScores:
     """Score a case on all metrics.
 
-    A section that the response omits or leaves blank has the lowest score; the official score omits it from the mean (and judges a
-    blank one). A response without any section stops the official run; here it has the lowest score. If a call to the judge failed, the
-    case has no score yet. A reply without a rating is left out and lowers ``judged_share``. With a status, which is a failure of ours
-    in generation, no metric has a value.
+    A section that the response omits or leaves blank gets the lowest score; the official score omits it from
+    the mean (but judges a blank one). A response without any section crashes the official run; here it gets
+    the lowest score. If a judge call failed, the case has no score yet. A judge reply without a rating is
+    left out and lowers ``judged_share``. If there is a status (a failure on our side during generation), no
+    metric has a value.
     """
-    case.turns[turn]  # raises for a turn that the case does not have
+    case.turns[turn]  # raises IndexError for a turn that the case lacks
     if status is not None:
         return dict.fromkeys(SUMMARY_METRICS, Score(None, status))
     if not summaries(case, response):
@@ -245,7 +252,7 @@ def score_turn(
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
     sections = section_scores(case, response, verdicts)
     covered = Score(sum(section.written for section in sections) / len(sections))
-    # A missing call would change the mean, so the case waits for it.
+    # A missing call would change the mean, so the case is not scored until it is available.
     given = [judged for section in sections for judged in section.judgements.values()]
     if not given or any(judged.failed for judged in given):
         waiting = Score(None, JUDGE_FAILED if given else NOT_JUDGED)
@@ -262,7 +269,8 @@ def score_turn(
     whole = len(means) == len(CRITERIA)
     return {
         "summary_score": Score(math.fsum(means) / len(means)) if whole else Score(None, JUDGE_UNPARSABLE),
-        # The official mean over criteria of means over sections equals the plain mean, because every criterion has the same sections.
+        # The official mean over criteria of means over sections equals the plain mean, because every
+        # criterion has the same sections.
         "official_summary_score": _mean([rated.official for rated in given]),
         **by_criterion,
         "sections_covered": covered,

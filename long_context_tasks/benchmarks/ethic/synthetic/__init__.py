@@ -1,4 +1,4 @@
-"""Write synthetic and recast cases, for ``lct build`` and for hosts, which have them written at first use."""
+"""Generate synthetic and recast cases, for ``lct build`` and for hosts, which generate them on first use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -22,33 +22,33 @@ from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Opt
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 SYNTHETIC, RECAST = "synthetic", "recast"
-# Source of cases to the last word of the names of their tasks, builders and case folders.
+# Case source to the suffix in the names of tasks, builders and case folders.
 EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
-CASES = 200  # default number of cases of each task and length
+CASES = 200  # default number of cases per task and length
 SECTIONS = "sections"
-# Default number of questions on sections at each length: 36 documents from 8k on; see docs/nano.md.
+# Default number of section questions per length: 36 documents from 8k on; see docs/nano.md.
 NANO_CASES = 288
-# Number of documents that are tried for a case. At 1k, an eighth of the reviews give no attributing case.
+# Number of documents tried for a case. At 1k, an eighth of the reviews yield no Attributing case.
 WRITINGS = 48
 MOST_SECTIONS = 8
 LEAST_TOKENS = 1_000  # minimum number of tokens per section: an eighth of the length from 8k on
 _ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
-# Phrases that the questions on a section change; the others ask about the whole context, as in recalling.
+# Phrases replaced in questions about a section; the others ask about the whole context, as in recall.
 _ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
 
 
 def family_of(task: str, edition: str = SYNTHETIC) -> str:
-    """Return the name of the builder and of its case folder, such as ``ethic_recall_synthetic``."""
+    """Return the name of a builder and its case folder, such as ``ethic_recall_synthetic``."""
     return "_".join(["ethic", task, *_suffix(task, edition)])
 
 
 def name_of(task: str, domain: str, edition: str = SYNTHETIC) -> str:
-    """Return the name of the task, such as ``ethic_recall_medicine_synthetic``, and of its file with the cases of all lengths."""
+    """Return the name of a task, such as ``ethic_recall_medicine_synthetic``, which also names its case file."""
     return "_".join([task_name(task, domain), *_suffix(task, edition)])
 
 
 def _suffix(task: str, edition: str) -> list[str]:
-    # A task that exists in one edition only is not named after it.
+    # A task that exists in only one edition has no edition suffix.
     return [] if task == SECTIONS else [edition]
 
 
@@ -59,7 +59,7 @@ def _task_and_edition(family: str) -> tuple[str, str]:
 def build(
     family: str, source: Path | None, settings: SyntheticSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
-    """Write the synthetic or recast cases of a task into a case folder, all or nothing, in place of an older one."""
+    """Write a task's synthetic or recast cases into a case folder, all or nothing, replacing an older one."""
     task, edition = _task_and_edition(family)
     work = work or Work()
     known = tuple(GENRES) if edition == SYNTHETIC else DOMAINS[task]
@@ -68,14 +68,14 @@ def build(
             f"{family} has no cases of {settings.domain}, only of {', '.join(known)}; correct --domain"
         )
     settings = replace(settings, n=settings.n or cases_of(task))
-    tokenizers_of(settings)  # an unavailable tokenizer is reported before anything is written
+    tokenizers_of(settings)  # reports an unavailable tokenizer before anything is written
     domains = known if settings.domain is None else (settings.domain,)
     encodings: dict[str, str] = {}
     if edition == RECAST:
-        for domain in domains:  # missing carriers, too
+        for domain in domains:  # reports missing carriers, too
             encodings |= encodings_of(carriers_of(Options(carriers=source), CARRIER_KINDS[domain], family))
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
-    # Rounded up; surplus questions of the last document are left out.
+    # Rounded up; surplus questions on the last document are dropped.
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
     reports: list[TaskReport] = []
     with work.writer(folder, options) as writer:
@@ -113,7 +113,7 @@ def _questions(task: str, length: int) -> int:
 
 
 def tokenizers_of(settings: SyntheticSettings) -> tuple[Tokenizer, ...]:
-    """Return all tokenizers in which prompts are counted, each once; that of the lengths first."""
+    """Return the distinct tokenizers in which prompts are counted, the one that measures lengths first."""
     other = settings.other_tokenizer
     every = (settings.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
     return tuple({tokenizer.name: tokenizer for tokenizer in every}.values())
@@ -126,11 +126,11 @@ def _made(
     settings: SyntheticSettings,
     wanted: tuple[int, Sequence[int]],
 ) -> Mapping[int, MadeCases]:
-    """Return the cases of one number, at each of its lengths."""
+    """Make the cases with one number, at each of its lengths."""
     number, lengths = wanted
     task, edition = _task_and_edition(family)
     genre = GENRES[domain] if edition == SYNTHETIC else recast_genre(Options(carriers=source), domain)
-    # Fresh tokenizers remember counts for one case only, so that memory does not grow with the number of cases.
+    # Fresh tokenizers cache counts for one case only, so memory does not grow with the number of cases.
     tokenizers = tuple(tokenizer.fresh() for tokenizer in tokenizers_of(settings))
     writings = Writings(genre)
     found: dict[int, MadeCases] = {}
@@ -153,9 +153,10 @@ def make_cases(
     number: int,
     writings: Writings,
 ) -> Sequence[MadeCase]:
-    """Make the case of a number, or all cases on its document, from the first of a few documents that gives any.
+    """Make the case with a number, or all cases on its document.
 
-    The task is recall, organize, attribute or sections; other lengths share the ``writings`` of the number.
+    Up to ``WRITINGS`` documents are tried; the first that yields a case is used. The task is recall,
+    organize, attribute or sections. ``writings`` are shared by all lengths with the same number.
     """
     make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
@@ -167,7 +168,7 @@ def make_cases(
 
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    """Return the synthetic or recast cases of a task, which are written into the cache once."""
+    """Return a task's synthetic or recast cases, which are generated into the cache once."""
     settings = run_settings(SyntheticSettings, options, cases_of(spec.task), domain=spec.split)
     family = family_of(spec.task, EDITIONS[spec.source])
     carriers = None
@@ -184,17 +185,17 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 def questions_at(length: int) -> int:
-    """Return the number of questions on a document: one on each of its sections, eight from 8k on."""
+    """Return the number of questions per document: one on each section, so eight from 8k on."""
     return max(1, min(MOST_SECTIONS, length // LEAST_TOKENS))
 
 
 def section_questions(maker: Maker) -> list[MadeCase] | None:
-    """Make the questions on the sections of a document, or return None if the document does not give them."""
+    """Make the questions on a document's sections; return None if the document does not allow it."""
     number, recall = questions_at(maker.length), maker.recall()
     if recall is None or len(recall[0].paragraphs) < number:
         return None
     found = maker.sections(recall[0].paragraphs, number)
-    # A section that reports on no study would have no label.
+    # A section that reports no study would have no label.
     if found is None or not all(section.reports for section in found):
         return None
     ends = [

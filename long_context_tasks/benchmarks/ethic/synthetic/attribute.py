@@ -1,4 +1,4 @@
-"""Make attributing cases of synthetic reviews, which ask for the studies that a review includes."""
+"""Make Attributing cases from synthetic reviews, which ask for the studies that a review includes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,15 @@ from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Piece
 
 _SPARE_TOKENS = 5_000
-# Share of the abstracts' tokens that belong to right ones; the upper limit is that of cases from real reviews.
+# Share of the abstracts' tokens that belong to included studies; the upper limit is that of cases from real
+# reviews.
 _LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
-# Number of chosen and of other abstracts of a kind that are tried in a swap.
+# Maximum number of chosen and of other abstracts per kind considered for a swap.
 _SWAPPED = 60
 
 
 def attribute(maker: Maker) -> Sequence[MadeCase] | None:
-    # In cl100k tokens: a quarter more than the length, also if that is meant in longer tokens.
+    # In cl100k tokens: a quarter more than the length, even if the length is measured in longer tokens.
     length = int(maker.length * max(1.0, maker.scale()))
     written = maker.writings.review(maker.seed)(length + length // 4 + _SPARE_TOKENS)
     studies = tuple(Study(*study) for study in written.studies)
@@ -33,12 +34,12 @@ def attribute(maker: Maker) -> Sequence[MadeCase] | None:
         chosen = _choose(review, pieces, room, maker)
         return None if chosen is None else [_case(maker, review, chosen, room)]
 
-    # A first guess at the length of the instruction; the search corrects it.
+    # An initial guess at the instruction's length, corrected by the search.
     return maker.tuned(maker.length - maker.count(review.background) - 250, make)
 
 
 def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> MadeCase:
-    """Return the case of these abstracts in random order; fillers after the last one take the room that is left."""
+    """Return the case with these abstracts in random order; fillers use up the remaining room."""
     order = shuffled(len(chosen), maker.seed, "order", maker.length)
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
@@ -51,12 +52,12 @@ def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) 
 
 
 def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker) -> dict[str, Piece] | None:
-    """Choose abstracts that nearly fill a number of tokens, a quarter to a half of them right ones."""
+    """Choose abstracts that nearly fill the room, a quarter to a half of them from included studies."""
     sizes = {name: piece.tokens for name, piece in pieces.items()}
     ids = [list(pieces)[place] for place in shuffled(len(pieces), maker.seed, "studies")]
     right = [name for name in ids if name in review.included]
     wrong = [name for name in ids if name not in review.included]
-    # The share of right ones varies from case to case; otherwise their number could be guessed.
+    # The share of included studies varies from case to case; otherwise their number could be guessed.
     [tenths, *_] = shuffled(11, maker.seed, "share")
     share = _LEAST_RIGHT + (_MOST_RIGHT - _LEAST_RIGHT) * tenths / 10
     # At least one study of each kind, even in the shortest context.
@@ -71,7 +72,7 @@ def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker
 
 
 def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
-    """Return the first names whose sizes together do not exceed the room."""
+    """Return the longest prefix whose total size does not exceed the room."""
     taken: list[str] = []
     for name in names:
         if sizes[name] > room:
@@ -84,7 +85,7 @@ def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) 
 def filled_by_swap(
     chosen: Sequence[str], kinds: Sequence[Sequence[str]], sizes: Mapping[str, int], room: int, slack: int
 ) -> list[str]:
-    """Replace up to three of the chosen by others of their kind, so that at most ``slack`` of the room is left."""
+    """Swap up to three chosen items for others of their kind to leave at most ``slack`` of the room free."""
     best = list(chosen)
     for _ in range(3):
         left = room - sum(sizes[name] for name in best)

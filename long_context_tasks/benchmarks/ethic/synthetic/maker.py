@@ -1,7 +1,7 @@
-"""Make synthetic cases from documents that are written from a seed, so that the answers are known because the writer decided them.
+"""Make synthetic cases from documents generated from a seed; the generator decides the answers.
 
-Every case has its own document, which depends on the seed, the domain and the number of the case. The document is cut so that the
-prompt fills its length.
+Every case has its own document, determined by the seed, the domain and the case number. The document is cut
+so that the prompt fills its length.
 """
 
 import re
@@ -21,17 +21,17 @@ from long_context_tasks.synthetic.trials import Abstracts, Review
 from long_context_tasks.tokens import CL100K, Tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
-# Writes the document of a seed: takes a minimum number of cl100k tokens; a later call continues the same text.
+# Generates a seed's document of at least a number of cl100k tokens; a later call continues the same text.
 DocumentWriter = Callable[[int], LabelledText]
 
 
 @dataclass(frozen=True)
 class Genre:
-    """How the documents of a domain are written."""
+    """How a domain's documents are generated."""
 
     begin: Callable[[int], DocumentWriter]  # takes a seed
-    fillers: tuple[str, ...]  # short sentences without a label, which fill the rest of a length
-    collected: bool = False  # whether each paragraph is a document of its own, such as an abstract
+    fillers: tuple[str, ...]  # short sentences without labels, which fill the remaining length
+    collected: bool = False  # whether each paragraph is a separate document, such as an abstract
 
 
 GENRES: Mapping[str, Genre] = {
@@ -48,16 +48,16 @@ GENRES: Mapping[str, Genre] = {
     )
 }
 
-SLACK = 0.012  # share of a length that a prompt may leave free; up to MOST_FREE if no better fit is found
+SLACK = 0.012  # share of a length that a prompt may leave unused; up to MOST_FREE if no better fit is found
 MOST_FREE = 0.02
 LEAST_CHUNK, MOST_CHUNK = 128, 1024
 LEAST_SECTION = 256
-FEWEST_WORDS = 4  # minimum number of words by which a section is named
+FEWEST_WORDS = 4  # minimum number of words in a section's name
 INSTRUCTION_TOKENS = 150
 _TRIES = 12
 _WRITINGS = 5
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
-# "Capt.", "the hon. Member": after such a word the text is not cut, because it may not be the end of a sentence.
+# "Capt.", "the hon. Member": the text is not cut after such a word, which may not end a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
@@ -72,23 +72,23 @@ class MadeCase:
 
 @dataclass(frozen=True)
 class NamedSection:
-    """A part of a context, named by its first words, which occur only once in the context."""
+    """A part of a context, named by its first words, which are unique in the context."""
 
     name: str
     paragraphs: Sequence[Paragraph]
 
     @property
     def reports(self) -> bool:
-        """Whether a study is reported on; an abstract that is cut may end before its report."""
+        """Whether the section reports on a study; a truncated abstract may end before its report."""
         return any(paragraph.reported for paragraph in self.paragraphs)
 
 
 class Writings:
-    """The texts of one case number; a longer length continues what a shorter one began, so that nothing is written twice."""
+    """The texts for one case number; a longer length continues a shorter one's text."""
 
     def __init__(self, genre: Genre) -> None:
         self.genre = genre
-        # Writers of the document and the review of a seed.
+        # Generators of a seed's document and review.
         self.document, self.review = cache(genre.begin), cache(Review)
 
 
@@ -97,11 +97,11 @@ class Maker:
     """Makes the cases of one domain and length from a document."""
 
     domain: str
-    length: int  # maximum number of tokens of a prompt
+    length: int  # maximum number of tokens in a prompt
     run_seed: int
-    tokenizers: tuple[Tokenizer, ...]  # that of the lengths first, then cl100k if it is another one
+    tokenizers: tuple[Tokenizer, ...]  # the one that measures lengths first, then cl100k if it differs
     number: int  # of the case, from 0
-    attempt: int  # from 0; a document that gives no case is replaced by the next one
+    attempt: int  # from 0; a document that yields no case is replaced by the next one
     writings: Writings  # shared by all lengths
 
     @property
@@ -128,7 +128,7 @@ class Maker:
         return draft.tokens_in(self.tokenizers[0])
 
     def scale(self) -> float:
-        """Return the number of cl100k tokens, in which writers count, per token of the lengths, with a margin of 5 %."""
+        """Return the cl100k tokens, in which generators count, per token of the length's tokenizer, plus 5 %."""
         if self.tokenizers[0].name == CL100K:
             return 1.0
         sample = JOINT.join(each.text for each in self.writings.document(self.seed)(3000).paragraphs)
@@ -141,7 +141,7 @@ class Maker:
             document = self.writings.document(self.seed)(wanted)
             if sum(self._sizes(document.paragraphs)) >= self.length:
                 return document
-            # Writers estimate tokens from characters; other tokenizers may need more text.
+            # Generators estimate tokens from characters; other tokenizers may need more text.
             wanted = int(wanted * 1.4)
         raise InputError(
             f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
@@ -164,14 +164,14 @@ class Maker:
         ]
 
     def tuned(self, room: int, make: Callable[[int], Sequence[MadeCase] | None]) -> Sequence[MadeCase] | None:
-        """Search the room for the context that brings the longest prompt closest to the length without exceeding it.
+        """Search for the room that brings the longest prompt closest to the length from below.
 
-        ``make`` takes the room and returns the cases that share a context, or None if the room gives none.
+        ``make`` takes the room and returns the cases that share a context, or None if no context fits it.
         """
         best: tuple[int, Sequence[MadeCase]] | None = None
         for _ in range(_TRIES):
             made = make(room)
-            # The last paragraph cannot be cut to this room; a little less may end at another sentence.
+            # The last paragraph cannot be cut to this room; slightly less room may end at another sentence.
             if made is None:
                 room -= self.slack
                 continue
@@ -180,17 +180,19 @@ class Maker:
                 best = size, made
             if self.length - self.slack <= size <= self.length:
                 break
-            # Aim at the middle of the allowed range. Each try differs a little from the one before, so none is repeated.
+            # Aim at the middle of the allowed range. Every try changes the room slightly, so none is
+            # repeated.
             room += self.length - self.slack // 2 - size
         if best is None or best[0] < (1 - MOST_FREE) * self.length:
             return None
         return best[1]
 
     def recall(self) -> list[MadeCase] | None:
-        """Make the recalling case, or None if the document gives none.
+        """Build the recall case; return None if the document yields none.
 
-        The questions on single sections show the same context to the byte, so that a document is computed once for all of them. The
-        context therefore leaves room for their longer instruction, which the case that names all sections stands for.
+        The questions on single sections show the byte-identical context, so that each document is prefilled
+        once for all of them. The context therefore leaves room for their longer instruction, sized by the
+        case that names all sections.
         """
         document = self.document()
 
@@ -207,7 +209,7 @@ class Maker:
 
     def _recall(self, document: LabelledText, paragraphs: Sequence[Paragraph]) -> MadeCase:
         pieces = self.pieces(paragraphs)
-        # About eight chunks, so that scores by position can be shown at any length.
+        # About eight chunks, so that scores can be shown by position at any length.
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
         # Chunks consist of whole paragraphs, in the same order.
@@ -216,7 +218,7 @@ class Maker:
         return MadeCase(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
 
     def _naming_sections(self, recall: MadeCase) -> MadeCase | None:
-        """Return a case that shows the same context and names as many of its sections as possible; it only measures room."""
+        """Return a case that names as many sections as possible, only to measure the room it needs."""
         size = max(LEAST_SECTION, self.length // 8)
         most = min(len(recall.paragraphs), max(2, round((self.length - INSTRUCTION_TOKENS) / size)))
         for number in range(most, 1, -1):
@@ -239,7 +241,7 @@ class Maker:
         return None
 
     def sections(self, paragraphs: Sequence[Paragraph], number: int) -> list[NamedSection] | None:
-        """Divide paragraphs into sections, or return None if one begins with a paragraph that occurs twice."""
+        """Divide paragraphs into sections; return None if one begins with a paragraph that occurs twice."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
         context = "".join(
             f"{piece.text}{JOINT}" for section in sections for chunk in section for piece in chunk.pieces
@@ -258,18 +260,18 @@ class Maker:
 
 
 def has_number(label: str, text: str) -> bool:
-    """Return whether a text contains a number as a separate word: in digits or, below 1,000, in words."""
+    """Return whether a text contains a number as a separate word, in digits or, below 1,000, spelled out."""
     number = int(label)
     forms = (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
-    # Words may begin a sentence.
+    # Case is ignored because a number word may begin a sentence.
     return (
         re.search(rf"(?<!\w)(?<!\d[.,])(?:{'|'.join(forms)})(?!\w|[.,]\d)", text, re.IGNORECASE) is not None
     )
 
 
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
-    """Return a paragraph up to an offset in its text, with the labels that are left; None if it cannot be cut there."""
-    # Not at an abbreviation, nor where a quotation or a parenthesis would stay open.
+    """Return a paragraph cut at an offset, with its remaining labels, or None if it cannot be cut there."""
+    # Never after an abbreviation or inside a quotation or parenthesis.
     kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
     if (
         _ABBREVIATION.search(kept)
@@ -279,7 +281,7 @@ def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
         return None
     labels = []
     for label in paragraph.labels:
-        # A label in both parts may count people in only one of them.
+        # If a label occurs in both parts, its count may refer to only one of them.
         there = has_number(label, kept)
         if there == has_number(label, rest):
             return None
@@ -289,7 +291,7 @@ def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
 
 
 def shorter_forms(paragraph: Paragraph) -> Iterator[Paragraph]:
-    """Yield the paragraph without its last sentence, its last two, and so on."""
+    """Yield the paragraph without its last sentence, without its last two, and so on."""
     for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
         if (shorter := shortened(paragraph, match.end())) is not None:
             yield shorter
@@ -302,11 +304,11 @@ def fit(
     count: Callable[[str], int],
     fillers: Sequence[str],
 ) -> list[Paragraph]:
-    """Return the first paragraphs that fit ``room`` tokens, the last one shortened to whole sentences."""
+    """Return the first paragraphs that fit into ``room`` tokens; the last is shortened to whole sentences."""
     taken: list[Paragraph] = []
     left = room
     for paragraph in paragraphs:
-        # Tried lazily, because nearly every paragraph fits as it is.
+        # Evaluated lazily, because nearly every paragraph fits as it is.
         candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph))
         sized = ((each, count(each.text + JOINT)) for each in candidates)
         shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
@@ -325,7 +327,7 @@ def with_fillers(
     count: Callable[[str], int],
     fillers: Sequence[str],
 ) -> list[Paragraph]:
-    """Add short sentences to the last paragraph until at most ``slack`` of ``left`` tokens are free."""
+    """Append short sentences to the last paragraph until at most ``slack`` of ``left`` tokens are unused."""
     *before, last = paragraphs
     size = count(last.text + JOINT)
     text, _ = filled(
@@ -339,13 +341,14 @@ def with_fillers(
 
 
 def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:
-    """Split at least ``n`` chunks into ``n`` sections, as even as whole chunks allow and none of them empty."""
+    """Split at least ``n`` chunks into ``n`` non-empty sections, as evenly as whole chunks allow."""
     total = sum(chunk.tokens for chunk in chunks)
     sections: list[list[Chunk]] = [[]]
     done = 0
     for place, chunk in enumerate(chunks):
         missing = n - len(sections)
-        # A chunk goes into the section that most of it belongs to; the last chunks fill the sections that are still empty.
+        # A chunk belongs to the section that contains most of it; the last chunks fill sections that are
+        # still empty.
         over = (done + chunk.tokens / 2) * n > total * len(sections)
         if sections[-1] and missing and (over or len(chunks) - place == missing):
             sections.append([])

@@ -1,7 +1,8 @@
-"""Make organizing cases of recast texts: sentences taken out of the parts of a context are to be put into its order.
+"""Make Organizing cases from recast texts: options are sentences removed from parts of a context.
 
-A document is real prose with new names: the paragraphs of a carrier from a random one on, then those of the next carrier. An option is chosen so that it shares no more rare words with its own part and the neighbouring ones than with parts far away; only the
-events then show where it belongs.
+A document is real prose with new names: the paragraphs of a carrier from a random one on, then those of the
+next carrier. An option is chosen so that it shares no more rare words with its own part and that part's
+neighbours than with distant parts; only the events then show where it belongs.
 """
 
 import math
@@ -53,12 +54,12 @@ _FILLERS = {
         "The House will forgive me if I do not go into every detail of it now.",
     ),
 }
-# Of English prose in cl100k; a document that turns out too short is written again, longer.
+# For English prose in cl100k; a document that is too short is generated again, longer.
 _CHARACTERS_PER_TOKEN = 4.6
 _FEWEST, _MOST = 3, 200
-# Tokens of a part, about; parts are longer once there are ``_MOST`` of them.
+# Approximate tokens per part; parts are longer once there are ``_MOST`` of them.
 _PART = 320
-# Number of parts before and after its own in which an option must not be found by its words.
+# Number of parts on either side of its own in which an option must not be identifiable by its words.
 _NEIGHBOURS = 2
 _SENTENCE_END = re.compile(
     r"(?<=[a-z0-9)\]’”\"]{2}[.?!])"
@@ -69,7 +70,7 @@ _SENTENCE_END = re.compile(
 _SPEAKS_ON = re.compile(r"[?!][\"”’]+\s+$")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAST_WORDS, _MOST_WORDS = 9, 45
-# Phrases of the prompt about summaries, and what they become for sentences.
+# Phrases about summaries in the prompt, and their replacements for sentences.
 _REWRITE = {
     "summarize different parts of the given context": "are sentences that were taken out of different parts of the given context",
     "in the same order as the events that appear in the context": "in the order in which they stood in the context",
@@ -98,7 +99,7 @@ def _carrier_texts(file: Path, domain: str) -> tuple[CarrierText, ...]:
 
 
 def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[CarrierText, Sequence[str]]]:
-    """Return the carriers of a document of about ``tokens`` tokens, in order, each with the paragraphs that are shown."""
+    """Choose the carriers for a document of about ``tokens`` tokens, each with the paragraphs shown."""
     dice = Random(f"{seed} carriers")
     found: list[tuple[CarrierText, Sequence[str]]] = []
     size = 0.0
@@ -122,7 +123,10 @@ def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[C
 def _from_random_place(
     folder: Path, domain: str, dice: Random
 ) -> Iterator[tuple[CarrierText, Sequence[str]]]:
-    """Yield all carriers in random order; start the first one at a random paragraph and append the skipped part at the end."""
+    """Yield all carriers in random order.
+
+    The first starts at a random paragraph, and its skipped beginning comes last.
+    """
     skipped: tuple[CarrierText, Sequence[str]] | None = None
     files = data_files(folder, "txt", "jsonl", "xml")
     dice.shuffle(files)
@@ -156,7 +160,8 @@ def _document(folder: Path, domain: str, run_seed: int, tokens: int) -> Labelled
 def organize(maker: Maker) -> Sequence[MadeCase] | None:
     document = maker.document()
     part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
-    # Parts of long paragraphs may lack a suitable sentence, so the next document is divided into fewer parts.
+    # Parts of long paragraphs may lack a suitable sentence, so the next attempt divides its document into
+    # fewer parts.
     most = _MOST * 4 // (4 + maker.attempt)
     number = max(_FEWEST, min(most, (maker.length - INSTRUCTION_TOKENS) // (part + part // 8)))
     return maker.tuned(
@@ -184,7 +189,7 @@ def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> l
 
 
 def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:
-    """Return a sentence of each part, except fillers, or None if a part has no sentence that can be taken out."""
+    """Choose one sentence, not a filler, from each part; return None if a part has no removable sentence."""
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
     rows = {word: row for row, word in enumerate(in_parts)}
@@ -205,13 +210,13 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
 
 
 def _sentences(paragraph: str) -> list[str]:
-    """Return the sentences that may be taken out: whole ones of moderate length that do not cut a quotation."""
+    """Return the removable sentences: whole, of moderate length, and not cutting a quotation."""
     ends = [
         match.end()
         for match in _SENTENCE_END.finditer(paragraph)
         if not _SPEAKS_ON.search(paragraph, 0, match.end())
     ]
-    # A paragraph of one sentence would be empty without it.
+    # Removing a paragraph's only sentence would leave it empty.
     found = [paragraph[start:end].strip() for start, end in pairwise([0, *ends, len(paragraph)])]
     if len(found) < 2:
         return []
@@ -230,12 +235,12 @@ def _sentences(paragraph: str) -> list[str]:
 def _found_near(
     sentence: str, at: int, own: Counter[str], rows: Mapping[str, int], weights: NDArray[np.float64]
 ) -> float:
-    """Return how much more the words of a sentence point to its own part and its neighbours than to the best part far away."""
+    """Return how much more a sentence's words point to its surroundings than to the best distant part."""
     asked = Counter(_WORD.findall(sentence.lower()))
     found = weights[[rows[word] for word in asked]]
     # A word that occurs in its part only in this sentence does not point to the part.
     found[[own[word] <= times for word, times in asked.items()], at] = 0
-    # Summed row by row in the order of the words, so that every machine gives the same floats.
+    # Summed row by row in word order, so that every machine gives the same floats.
     scores = found.sum(axis=0)
     first, end = max(0, at - _NEIGHBOURS), at + _NEIGHBOURS + 1
     near = scores[first:end]
