@@ -4,12 +4,17 @@ A few cases of one task of each kind (source, scoring, judge, conversation) are 
 """
 
 import hashlib
+import inspect
 import json
 import math
 import os
+import re
 import tempfile
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +26,9 @@ from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, parse_length
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section
+from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response
+from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 REFERENCE = "reference.json"
@@ -36,25 +43,46 @@ class Remark(NamedTuple):
     place: str
     text: str
     wrong: bool = True
+    file: str = ""  # file to correct, with a line if it is known
 
 
 def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
     remarks = list(_wrong_in_builders(benchmark))
+    runs: list[ScoredRun] = []
     # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
         try:
             benchmark.write_example_files(folder / "examples" / name, _CASES)
         except Exception as error:  # raised by the benchmark's own code
-            remarks.append(Remark("write_example_files", f"{type(error).__name__}: {error}"))
+            remarks.append(_raised(benchmark, "write_example_files", error))
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
-            remarks += _check_task(benchmark, spec, data)
+            remarks += _check_task(benchmark, spec, data, runs)
+        remarks += _wrong_in_reports(benchmark, runs)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
         if not any(remark.wrong for remark in remarks):
             remarks += _check_reference(benchmark)
     return remarks
+
+
+def _file(thing: Any, benchmark: Benchmark) -> str:
+    """Return the file that defines a function or class; that of the benchmark's class if there is none."""
+    try:
+        return inspect.getsourcefile(inspect.unwrap(getattr(thing, "func", thing))) or ""
+    except TypeError:
+        return inspect.getsourcefile(type(benchmark)) or ""
+
+
+def _raised(benchmark: Benchmark, place: str, error: Exception) -> Remark:
+    """Return a remark on an error with the last of the benchmark's own lines that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(benchmark.folder)]
+    file = f"{own[-1].filename}, line {own[-1].lineno}" if own else _file(type(benchmark), benchmark)
+    # An InputError has a remedy of its own.
+    text = str(error) if isinstance(error, InputError) else f"correct {type(error).__name__}: {error}"
+    return Remark(place, text, file=file)
 
 
 @contextmanager
@@ -77,17 +105,20 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
     try:
         builders = list(benchmark.builders())
     except Exception as error:  # raised by the benchmark's own code
-        yield Remark("builders", f"{type(error).__name__}: {error}")
+        yield _raised(benchmark, "builders", error)
         return
     for builder in builders:
+        file = _file(type(builder), benchmark)
         if not isinstance(builder, Builder):
-            yield Remark("builders", f"returned a {type(builder).__name__}, expected a Builder")
+            yield Remark("builders", f"returned a {type(builder).__name__}, expected a Builder", file=file)
         elif builder.task not in benchmark.card.tasks:
-            yield Remark(builder.name, f"its task {builder.task!r} is not on the card")
-        elif not builder.name.startswith(f"{benchmark.name}_"):
-            yield Remark(builder.name, f"its name does not begin with {benchmark.name}_")
+            known = ", ".join(benchmark.card.tasks)
+            text = f"its task {builder.task!r} is not on the card; name one of: {known}"
+            yield Remark(builder.name, text, file=file)
+        elif not builder.name.startswith(family := f"{benchmark.name}_{builder.task}"):
+            yield Remark(builder.name, f"its name does not begin with {family}; rename it", file=file)
         elif not issubclass(builder.settings, BuildSettings):
-            yield Remark(builder.name, "its settings are not a subclass of BuildSettings")
+            yield Remark(builder.name, "its settings are not a subclass of BuildSettings", file=file)
 
 
 def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
@@ -101,35 +132,150 @@ def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
     return list(kinds.values())
 
 
-def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None) -> Iterator[Remark]:
+def _check_task(
+    benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None, runs: list[ScoredRun]
+) -> Iterator[Remark]:
+    """Yield the mistakes of a task, and add runs with its example answers to ``runs``."""
     place, loaded = spec.name, False
     # Tasks without a length in their name need one; 2k is quick to write.
     given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
     try:
         task = load_task(spec.name, given | ({"lct_data_dir": str(data)} if data else {}))
         loaded = True
-        cases = task.cases.cases
-        if not cases or len(task.by_id) != len(cases):
-            yield Remark(place, "two cases have one id" if cases else "no cases")
-        for case in cases[:_CASES]:
+        cases = task.cases.cases[:_CASES]
+        render, score = _file(task.render, benchmark), _file(task.score, benchmark)
+        if not cases or len(task.by_id) != len(task.cases.cases):
+            yield Remark(place, "two cases have one id" if cases else "no cases", file=render)
+        if text := _wrong_conversation(spec, task, cases):
+            yield Remark(place, text, file=str(benchmark.folder / "card.yaml"))
+            return
+        for case in cases:
             place = f"{spec.name}, case {case.id}"
             benchmark.labels(case.id, case.labels)
             benchmark.split(case, 0, task.cases.documents)
-            yield from (Remark(place, text) for text in _wrong_in_case(benchmark, task, case))
+            yield from (Remark(place, text, file=render) for text in _wrong_in_prompt(task, case))
+            yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
+        place = spec.name
+        if text := _given_away(task, cases):
+            yield Remark(place, text, file=render)
+        if spec.name in _seeded(spec.benchmark) and (text := _wrong_with_seeds(spec.name)):
+            yield Remark(place, text, file=_file(type(_builder_of(benchmark, spec)), benchmark))
+        runs += _example_runs(benchmark, task, cases)
     except InputError as error:
         # Missing published files are not a mistake of the benchmark.
-        checkable = loaded or data is not None or spec.source == "seed"
-        text = str(error) if checkable else f"not checked, as the benchmark writes no example files: {error}"
-        yield Remark(place, text, wrong=checkable)
+        if loaded or data is not None or spec.source == "seed":
+            yield _raised(benchmark, place, error)
+        else:
+            text = f"not checked, as the benchmark writes no example files: {error}"
+            yield Remark(place, text, wrong=False)
     except Exception as error:  # of the benchmark's own code
-        yield Remark(place, f"{type(error).__name__}: {error}")
+        yield _raised(benchmark, place, error)
+
+
+def _wrong_conversation(spec: catalogue.TaskSpec, task: LoadedTask, cases: Sequence[Case]) -> str:
+    several = any(len(case.turns) > 1 for case in cases)
+    if spec.conversation == task.is_conversation == several:
+        return ""
+    if not spec.conversation:
+        return (
+            "it has several turns or a render_turn; write conversation: true, and give LoadedTask render_turn"
+        )
+    if not task.is_conversation:
+        return "it has conversation: true, but no render_turn; remove the key, or give LoadedTask render_turn"
+    return "it has conversation: true, but no case has a second turn; remove the key"
+
+
+def _builder_of(benchmark: Benchmark, spec: catalogue.TaskSpec) -> object:
+    """Return the builder of a task; the benchmark if there is none."""
+    return next((each for each in benchmark.builders() if each.task == spec.task), benchmark)
+
+
+def _wrong_with_seeds(task: str) -> str:
+    made = []
+    for seed in (0, 0, 1):
+        # The cache would return the same cases for the same seed.
+        with _empty_cache():
+            loaded = load_task(task, Options(length=2_000, seed=seed, n=2))
+            # Without ids, which may contain the seed.
+            cases = loaded.cases.cases
+            made.append([(list(_sent(loaded, case)), [turn.gold for turn in case.turns]) for case in cases])
+    if made[0] != made[1]:
+        return "one seed gives other cases each time; draw everything from Random(seed), or from SeededBuilder.dice"
+    return "two seeds give the same cases; draw them from settings.seed" if made[0] == made[2] else ""
+
+
+def _given_away(task: LoadedTask, cases: Sequence[Case]) -> str:
+    """Return why prompts give their answers away: each question or end of the last line has the answer of its own case only.
+
+    Contexts contain answers, and questions may list options, so only these two places count, and only if they have no other answer.
+    """
+    golds = [case.turns[0].gold for case in cases]
+    golds = [", ".join(map(str, gold)) if isinstance(gold, list) else gold for gold in golds]
+    if (
+        task.by_likelihood
+        or len(set(map(str, golds))) < 2
+        or not all(isinstance(g, str | int) for g in golds)
+    ):
+        return ""
+    ends = [task.messages(case)[-1].content.strip().rpartition("\n")[2] for case in cases]
+    questions = [str(case.turns[0].question or "") for case in cases]
+    for where, texts, end in (("last line", ends, r"\W*$"), ("question", questions, "")):
+        found = [
+            (gold == other) == bool(re.search(rf"(?<!\w){re.escape(str(other))}(?!\w){end}", text))
+            for gold, text in zip(golds, texts, strict=True)
+            for other in golds
+        ]
+        if all(found):
+            return f"the {where} of the prompt holds the right answer; remove it"
+    return ""
+
+
+def _example_runs(benchmark: Benchmark, task: LoadedTask, cases: Sequence[Case]) -> Iterator[ScoredRun]:
+    """Yield a run with the first example answers, and one without any score; none for tasks without a response or with a judge."""
+    if task.by_likelihood or task.judging is not None:
+        return
+    for status in (None, DOES_NOT_FIT):
+        turns = []
+        for case in cases:
+            texts = [next(iter(benchmark.example_answers(case, turn)), "") for turn in range(len(case.turns))]
+            responses = [Response(text if status is None else None, status) for text in texts]
+            scores = score_turns(task, case, responses)
+            for number, (turn, response) in enumerate(zip(case.turns, responses, strict=True)):
+                value, labels = scores[number][task.metrics[0]].value, {**case.labels, **turn.labels}
+                turns.append(ScoredTurn(case.id, number, 0, case.cluster, value, response, labels))
+        yield ScoredRun(
+            host="lct check",
+            model=status or "examples",
+            task=task.name,
+            judge="",
+            version=task.version,
+            settings=task.options.resolved(),
+            metric=task.metrics[0],
+            points=task.metrics[0] in task.points,
+            seed="",
+            made="",
+            read=turns.copy,
+            load=partial(replace, task),
+        )
+
+
+def _wrong_in_reports(benchmark: Benchmark, runs: Sequence[ScoredRun]) -> Iterator[Remark]:
+    for method, kind in ((benchmark.sections, Section), (benchmark.heat_maps, HeatMap)):
+        place = f"{method.__name__} of runs with and without scores"
+        try:
+            others = {type(part).__name__ for part in method(runs) if not isinstance(part, kind)}
+            if others:
+                text = f"returned {', '.join(others)}; return {kind.__name__} objects"
+                yield Remark(place, text, file=_file(method, benchmark))
+        except Exception as error:  # of the benchmark's own code
+            yield _raised(benchmark, place, error)
 
 
 def _sent(task: LoadedTask, case: Case) -> Sequence[Message]:
     return task.whole_conversation(case) if task.is_conversation else task.messages(case)
 
 
-def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterator[str]:
+def _wrong_in_prompt(task: LoadedTask, case: Case) -> Iterator[str]:
     if task.candidates is not None:
         if len(task.candidates(case, task.cases.documents)) < 2:
             yield "a task by likelihood needs two candidates or more"
@@ -137,9 +283,21 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
     messages = list(_sent(task, case))
     # Hosts render a case more than once: for the window check and for the request.
     if messages != list(_sent(task, case)):
-        yield "render gives another prompt when it is called again"
+        yield "render gives another prompt when it is called again; draw nothing in it"
     if not any(message.content.strip() for message in messages):
         yield "the prompt is empty"
+    first = "\n\n".join(message.content for message in task.messages(case))
+    later = [str(turn.question).strip() for turn in case.turns[1:]]
+    count = sum(get_tokenizer(CL100K).fresh().count_many([first, *later]))
+    # The hosts count the prompts of cases without a number; texts that are counted in parts may differ by a few tokens.
+    given = case.num_tokens.get(CL100K, count)
+    if abs(given - count) > 0.01 * count + 2:
+        yield f"num_tokens is {given}, but the prompt has {count} tokens; count the rendered prompt"
+
+
+def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterator[str]:
+    if task.by_likelihood:
+        return
     examples = list(benchmark.example_answers(case, 0)) if task.judging is None else []
     headline = task.metrics[0]
     values: dict[str | None, float | None] = {}
@@ -147,6 +305,9 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
         response = Response(text, "endpoint_failed" if text is None else None)
         scores = score_turns(task, case, [response] * len(case.turns))[0]
         values[text] = scores[headline].value
+        # Results count the reasons of the headline only.
+        if (reason := scores[headline].reason) and reason not in REASONS:
+            yield f"{headline} has the unknown reason {reason!r}; use one of {', '.join(REASONS)}"
         for metric in task.metrics:
             value, rate = scores[metric].value, metric not in task.points
             if value is None and not scores[metric].reason:

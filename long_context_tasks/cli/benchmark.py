@@ -86,7 +86,8 @@ def check(
         findings = list(check_benchmark(name))
     wrong = [finding for finding in findings if finding.wrong]
     for finding in findings:
-        say(f"{'wrong' if finding.wrong else 'note'}: {finding.place}: {finding.text}")
+        place = f"{finding.file}: {finding.place}" if finding.file else finding.place
+        say(f"{'wrong' if finding.wrong else 'note'}: {place}: {finding.text}")
     add_table("findings", [finding._asdict() for finding in findings])
     give(f"{name}: {len(wrong)} wrong" if wrong else f"{name}: all is well", wrong=len(wrong))
     if wrong:

@@ -67,7 +67,8 @@ def test_mistakes_in_builders_are_named(
     bare: Bare, builders: object, remark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bare, "builders", builders)
-    assert [found.text for found in check_benchmark("bare")] == [remark]
+    [found] = check_benchmark("bare")
+    assert remark in found.text
 
 
 def test_builders_that_fail_are_left_out(

@@ -1,0 +1,129 @@
+"""`lct check` finds planted mistakes, names file and remedy, and finds none in sound benchmarks."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from plugins import installed
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.checking import check_benchmark
+from long_context_tasks.schema import InputError
+
+TOYS = Path(__file__).parents[1] / "contract" / "toys"
+CARD, CLASS, DATA = "card.yaml", "__init__.py", "data.py"
+TURN = "(turn,), key"
+HEAT_MAPS = "def heat_maps(self, runs):\n        return [1 / 0]\n\n    def sections("
+OPTIONS = (
+    "@__import__('dataclasses').dataclass(frozen=True)\nclass Own(Options):\n    FIELD\n\n\nclass Registers("
+)
+OTHER = f"""
+from long_context_tasks.benchmarks.plugin import Benchmark
+from long_context_tasks.schema import Options
+from long_context_tasks.schema.card import Card
+
+CARD = "{{name: other, title: O, metrics: {{m: right}}, tasks: {{t: {{source: built, headline: m, chance: 0}}}}}}"
+
+{OPTIONS.replace("FIELD", "style: str = 'plain'").replace("Registers(", "Other(Benchmark):")}
+    card, options, load_task = Card.parse(CARD, "card"), Own, None
+
+
+BENCHMARK = Other()
+"""
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the toy package, which can be imported again after each change."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    shutil.copytree(TOYS, tmp_path / "toys", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    _forget_toys()
+    yield tmp_path / "toys"
+    _forget_toys()
+
+
+def _forget_toys() -> None:
+    for name in [name for name in sys.modules if name.startswith("lct_toys")]:
+        del sys.modules[name]
+
+
+def findings(folder: Path, name: str = "registers") -> list[str]:
+    """Return the mistakes, or the error of a benchmark that cannot be loaded."""
+    with installed(folder):
+        try:
+            found = check_benchmark(name)
+        except InputError as error:
+            return [str(error)]
+        return [f"{remark.file}: {remark.place}: {remark.text}" for remark in found if remark.wrong]
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "expected"),
+    [
+        (DATA, '(f"{settings.seed} {length} {number}")', "()", "one seed gives other cases each time; draw"),
+        (DATA, "{settings.seed} {length}", "{length}", "two seeds give the same cases; draw them from settings.seed"),
+        (DATA, "tokens = tokenizer.count(PROMPT", "tokens = 100 + tokenizer.count(PROMPT", "count the rendered prompt"),
+        (DATA, "PROMPT.format(register=text, box=box)", "text", "count the rendered prompt"),
+        (DATA, 'box=case.inputs["box"])', 'box=case.inputs["box"]) + f" ({case.turns[0].gold})"', "the last line of the prompt holds the right answer; remove it"),
+        (DATA, "Turn(keys[box],", 'Turn(keys[box], f"Are {keys[box]} keys in it?",', "the question of the prompt holds the right answer"),
+        (CARD, "    chance: 0.01", "    chance: 0.01\n    chance: 0.5", "line 12: its mapping has this key already; remove one"),
+        (CARD, "chance: 0.01", "chance: 1.5", "tasks, keys, chance must be a number from 0 to 1"),
+        (CARD, "[1k, 4k]", "[4k, 1k]", "tasks, keys, lengths must ascend, as in [2k, 8k]"),
+        (CARD, "tasks:\n", "data: {url: https://example.org}\ntasks:\n", "data: unknown key 'url'; keys are: base_url"),
+        (DATA, TURN, "(turn, turn), key", "write conversation: true, and give LoadedTask render_turn"),
+        (DATA, "score=score,", "score=score, render_turn=lambda case, documents, turn, answers: render(case, documents),", "write conversation: true"),
+        (CARD, "    chance", "    conversation: true\n    chance", "conversation: true, but no render_turn; remove the key"),
+        (CLASS, '"keys")', '"boxes")', "its task 'boxes' is not on the card; name one of: keys"),
+        (CLASS, 'KeysBuilder("registers_keys"', 'KeysBuilder("boxes_keys"', "does not begin with registers_keys; rename it"),
+        (DATA, "name=name,", 'name="registers_keys",', "write LoadedTask(name=name, ...)"),
+        (DATA, '{"exact": Score(float(', '{"exact": Score(0.0, "misread") or Score(float(', "unknown reason 'misread'; use one of"),
+        (DATA, "rows = []\n", "rows = [1 / 0]\n", "correct ZeroDivisionError"),
+        (DATA, "values = [t.value for", "values = [t.value / (len(turns) - 3) for", "correct ZeroDivisionError"),
+        (CLASS, "def sections(", HEAT_MAPS, "correct ZeroDivisionError"),
+        (CARD, "headline: exact", "headline: right", "task keys names the metric 'right', which metrics does not describe"),
+        (CARD, 'exact: "the response is the right number"', 'exact: ""', "which metrics does not describe"),
+        (DATA, 'metrics=("exact",)', 'metrics=("other",)', "are not in the card, which has exact"),
+        (DATA, 'metrics=("exact",)', 'metrics=("found", "exact")', "name the card's headline exact first"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "length: int = 5"), "'length' (lct_toys.registers.Own) is also a common option; rename it in package lct_toys"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "style: int = 5"), "'style' (lct_toys.registers.Own) is also one of benchmark other in package lct_other; rename it in package lct_toys"),
+    ],
+)  # fmt: skip
+def test_a_planted_mistake_is_found_with_file_and_remedy(
+    toys: Path, file: str, before: str, after: str, expected: str
+) -> None:
+    folder = toys / "lct_toys" / "registers"
+    text = (folder / file).read_text()
+    assert before in text
+    text = text.replace(before, after)
+    if "Own" in after:
+        text = text.replace("card = Card.load", "options = Own\n    card = Card.load")
+        # Its entry point comes first.
+        shutil.copytree(toys / "lct_toys-1.0.dist-info", toys / "lct_other-1.0.dist-info")
+        points = "[long_context_tasks.benchmarks]\nother = lct_other:BENCHMARK\n"
+        (toys / "lct_other-1.0.dist-info" / "entry_points.txt").write_text(points)
+        (toys / "lct_other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: lct-other\n")
+        (toys / "lct_other.py").write_text(OTHER)
+    if '"found"' in after:
+        card = (folder / CARD).read_text()
+        (folder / CARD).write_text(card.replace("metrics:\n", "metrics:\n  found: it is there\n"))
+    (folder / file).write_text(text)
+    found = [remark for remark in findings(toys) if expected in remark]
+    assert found, findings(toys)
+    assert "lct_toys" in found[0]
+    sys.modules.pop("lct_other", None)
+
+
+def test_the_toys_are_sound(toys: Path) -> None:
+    assert findings(toys) == findings(toys, "riddles") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", catalogue.own_benchmark_names())
+def test_the_benchmarks_of_this_package_are_sound(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    assert [remark for remark in check_benchmark(name) if remark.wrong] == []
