@@ -1,4 +1,4 @@
-"""Collecting people's ratings of answers in the three stages of the ORCA paper (Section 3 and Appendix A): prepare, annotate, correct."""
+"""Collecting human ratings of answers in the ORCA paper's three stages (Section 3, Appendix A)."""
 
 from long_context_tasks.annotation.exchange import read_documents, read_questions
 from long_context_tasks.annotation.figures import study_tables

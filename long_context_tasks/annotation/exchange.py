@@ -1,4 +1,4 @@
-"""Questions, documents, annotations, reviews and training data as JSON Lines; the reader of each format is next to its writer."""
+"""Questions, documents, annotations, reviews and training data as JSON Lines."""
 
 import json
 import re
@@ -37,7 +37,7 @@ _AnyRow = TypeVar("_AnyRow")
 
 
 def _rows(path: Path, kind: type[_AnyRow], example: str, remedy: str = "") -> Iterator[tuple[str, _AnyRow]]:
-    """Yield place and content of each row of a JSON Lines file, which must have one at least."""
+    """Yield location and content of each row of a JSON Lines file; raise an error if there are none."""
     empty = True
     for where, row in json_rows(path, f"JSON Lines, {example}"):
         empty = False
@@ -62,8 +62,8 @@ class _QuestionRow(StudyQuestion):
 def read_questions(path: Path) -> list[Incoming]:
     """Read questions, with or without candidates, from JSON Lines.
 
-    A row is a question with a list ``candidates``; or one candidate with its question, as in ORCA's data. The study compares rows that give
-    one id to different questions.
+    A row is either a question with a ``candidates`` list, or one candidate with its question, as in ORCA's
+    data. The study checks whether rows with the same id have the same question.
     """
     found: dict[StudyQuestion, Incoming] = {}
     for where, row in json_rows(path, f"JSON Lines, {_QUESTION}"):
@@ -77,14 +77,14 @@ def read_questions(path: Path) -> list[Incoming]:
 
 def _incoming(row: Any, where: str) -> Incoming:
     if isinstance(row, dict):
-        # A row that was exported from another study has its version there.
+        # A row exported from another study has that study's version.
         row = {name: value for name, value in row.items() if name != "version"}
         if "candidate" in row:
             if "candidates" in row:
                 raise InputError(f"{where}: has both candidate and candidates; keep one")
             if missing := {"question_id", "candidate_model"} - row.keys():
                 raise InputError(f"{where}: {min(missing)} is missing; expected {_QUESTION}")
-            # Turned into the other form, so that one class checks both.
+            # Converted to the other form, so that one class validates both.
             answer = {"id": row.get("id"), "model": row["candidate_model"], "text": row["candidate"]}
             row |= {"id": row["question_id"], "candidates": [answer]}
     read = validated(_QuestionRow, row, where, remedy=f"expected {_QUESTION}")
@@ -102,7 +102,7 @@ class _DocumentRow(Checked):
 
 
 def read_documents(path: Path) -> dict[str, str]:
-    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files named by id."""
+    """Read source documents by id, from JSON Lines with ``id`` and ``text`` or a folder of ``ID.txt`` files."""
     found: dict[str, str] = {}
     if path.is_dir():
         for file in sorted(path.glob("*.txt")):
@@ -123,7 +123,7 @@ def read_documents(path: Path) -> dict[str, str]:
 
 
 def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
-    # All rows are made before the file is opened, so an error leaves an earlier file as it was.
+    # All rows are serialised before the file is opened, so an error leaves an existing file unchanged.
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
     write_whole(path, lines, remedy="choose another place with --out")
     return len(lines)
@@ -150,11 +150,13 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
 
 
 def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str, Any]]:
-    """Return the questions for experts: those whose newest version has the codes Q, A or R, a comment, or no annotation.
+    """Return the questions for expert review.
 
-    Experts edit the texts of the newest version and set ``decision``. Flags that an expert saw when they kept a question are not shown again.
+    These are the questions whose newest version has the codes Q, A or R, a comment, or no annotation. Experts
+    edit the texts of the newest version and set ``decision``. Flags that an expert saw when keeping a
+    question are not shown again.
     """
-    # Feedback on older versions was answered by their correction.
+    # Feedback on older versions was resolved by their correction.
     candidates = {candidate.id: candidate for candidate in study.candidates(current=True)}
     kept = [review for review in study.reviews if review.decision == "keep"]
     seen = {(review.question_id, review.version, flag) for review in kept for flag in review.seen}
@@ -177,7 +179,7 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
             "flags": flags.get(asked.id, []),
         }
         for asked in study.questions()
-        # A question that nobody annotated may be unclear, so experts see it.
+        # A question without annotations may be unclear, so experts see it.
         if every or asked.id in flags or asked.id not in touched
     ]
 
@@ -216,10 +218,11 @@ def label_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
 def training_rows(
     study: AnnotationStudy, without: Collection[tuple[str, str | None]] = ()
 ) -> list[dict[str, Any]]:
-    """Return the rated candidates in the format of ORCA's training data, with the scale of their ratings.
+    """Return the rated candidates as ORCA training data, including the scale of their ratings.
 
-    The released ORCA code requires a rationale on every row and ratings of 1 to 5; ours reads ``scale``. The ratings of the annotators and
-    documents in ``without`` are left out; all of an annotator's if the document is None.
+    The released ORCA code requires a rationale in every row and ratings of 1 to 5; ours reads ``scale``.
+    ``without`` lists pairs of annotator and document whose ratings are excluded; a document of None excludes
+    all of the annotator's.
     """
     ratings = ratings_of(
         annotation

@@ -1,7 +1,8 @@
-"""Statistics of a study as tables: Krippendorff's alpha before and after filtering, Tables 1, 4, 5 and Fig. 5 of the ORCA paper.
+"""Study statistics as tables: Krippendorff's alpha, and Tables 1, 4, 5 and Fig. 5 of the ORCA paper.
 
-Filtering is the paper's (Section 5.2, Stage 3): annotations of a question that was corrected or removed later do not count. The paper does
-not name its level of measurement for alpha; ``ordinal`` is the default here.
+Filtering follows the paper (Section 5.2, Stage 3): annotations of a question that was later corrected or
+removed do not count. The paper does not name its level of measurement for alpha; the default here is
+``ordinal``.
 """
 
 import importlib
@@ -23,7 +24,7 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 _HIGH_VARIANCE = 1.0
 _BAR = 24
-"""Characters of the longest bar of the histogram."""
+"""Maximum bar length of the histogram, in characters."""
 
 
 def study_tables(study: AnnotationStudy, level: Level = "ordinal") -> list[Table]:
@@ -51,7 +52,7 @@ def _with_feedback(annotations: Sequence[Annotation]) -> int:
 def _filtering_table(
     study: AnnotationStudy, stages: Mapping[str, Sequence[Annotation]], level: Level
 ) -> Table:
-    """Return a row per stage of filtering. Pairs are candidates with a rating; variances have the divisor n - 1."""
+    """Return a row per filtering stage. Pairs are candidates with a rating; variances have divisor n - 1."""
     rows = []
     for name, annotations in stages.items():
         rated = ratings_of(annotations)
@@ -81,7 +82,7 @@ def _filtering_table(
 
 
 def _feedback_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -> Table:
-    """Return Table 4. As in the paper, Q, A and R count by question, U, E and comments by annotation."""
+    """Return Table 4. As in the paper, Q, A and R count by question; U, E and comments by annotation."""
     asked, feedback = len(_questions(study, annotations)), _with_feedback(annotations)
     rows = []
     for code in (*CODES, "comment"):
@@ -148,7 +149,7 @@ def _histogram_table(
     for value in study.scale.values:
         cells = [(str(each[value]), "#" * round(_BAR * each[value] / most)) for each in counts]
         rows.append((str(value), *cells[0], *cells[1]))
-    # The bars have no title, but names of columns must differ.
+    # The bars have no heading, but column names must differ.
     columns = ("rating", "before", "", "after", " ")
     return Table("ratings", "Ratings (Fig. 5)", columns, tuple(rows), frozenset(("", " ")))
 
@@ -156,10 +157,13 @@ def _histogram_table(
 def krippendorff_alpha(
     ratings: Sequence[tuple[str, str, float]], level: Level = "ordinal"
 ) -> tuple[float, int]:
-    """Compute alpha of ``(annotator, item, rating)`` (Krippendorff 2019, Content Analysis, chapter 12); no pair may occur twice.
+    """Compute Krippendorff's alpha from ``(annotator, item, rating)`` triples.
+
+    Each (annotator, item) pair may occur only once. Source: Krippendorff 2019, Content Analysis, chapter 12.
 
     Returns:
-        Alpha, and the number of items with two ratings or more. Alpha is 1 for full agreement, 0 for chance; NaN if no item has two ratings, or
+        Alpha, and the number of items with two or more ratings. Alpha is 1 for full agreement, 0 for chance;
+            NaN if no item has two ratings, or
         all ratings are equal.
     """
     per_item = Counter(item for _, item, _ in ratings)
@@ -168,21 +172,22 @@ def krippendorff_alpha(
     counts = Counter(rating for *_, rating in used)
     if len(counts) < 2:
         return math.nan, items
-    # Not the package krippendorff, which is under the GPL.
+    # Not the krippendorff package, which is under the GPL.
     require("annotation", "Krippendorff's alpha", "nltk")
     nltk = importlib.import_module("nltk.metrics.agreement")
     return float(nltk.AnnotationTask(used, distance=_distance(level, counts)).alpha()), items
 
 
 def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], float]:
-    """Return the squared difference of two ratings at a level of measurement, in the form that NLTK takes."""
+    """Return the squared distance of two ratings at a level of measurement, as NLTK expects it."""
     if level == "nominal":
         return lambda one, other: float(one != other)
     if level == "interval":
         return lambda one, other: (one - other) ** 2
     below, place = 0.0, {}
     for rating in sorted(counts):
-        # The sum of the counts from one rating to the other, less half of the two, is the difference of these places.
+        # The ordinal distance (the counts between two ratings, less half of both) is the difference of these
+        # positions.
         place[rating] = below + counts[rating] / 2
         below += counts[rating]
     return lambda one, other: (place[one] - place[other]) ** 2
@@ -195,8 +200,8 @@ class GoldAgreement:
     annotator: str
     document: str  # id; empty for questions without a document
     n: int  # candidates that both have rated
-    pearson: float  # correlation; NaN if one side is constant
-    difference: float  # mean rating of the annotator minus the mean gold rating
+    pearson: float  # correlation; NaN if either side is constant
+    difference: float  # annotator's mean rating minus the mean gold rating
 
 
 def agreement_with(study: AnnotationStudy, gold: str) -> list[GoldAgreement]:
@@ -228,7 +233,7 @@ def agreement_with(study: AnnotationStudy, gold: str) -> list[GoldAgreement]:
 
 
 def inconsistent(found: Sequence[GoldAgreement], least: float) -> set[tuple[str, str]]:
-    """Return annotator and document of those whose correlation is below ``least``, or NaN."""
+    """Return (annotator, document) pairs whose correlation is below ``least`` or NaN."""
     return {(each.annotator, each.document) for each in found if not each.pearson >= least}
 
 

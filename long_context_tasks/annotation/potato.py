@@ -1,7 +1,8 @@
-"""Projects for POTATO (Pei et al., EMNLP 2022), the annotation tool that the ORCA paper used, and the answers in them.
+"""Projects and annotations of POTATO (Pei et al., EMNLP 2022), the ORCA paper's annotation tool.
 
-Written for version 2.12. A project has ``config.yaml``, ``data/items.jsonl`` and a folder per annotator in ``annotation_output``, where
-``user_state.json`` holds the answers and ``annotation_history.jsonl`` their times.
+Written for version 2.12. A project has ``config.yaml``, ``data/items.jsonl`` and one folder per annotator in
+``annotation_output``, where ``user_state.json`` holds the answers and ``annotation_history.jsonl`` their
+times.
 """
 
 import hashlib
@@ -36,24 +37,25 @@ from long_context_tasks.schema.files import (
 
 _OUTPUT = "annotation_output"
 _LABEL_LINES = 12  # lines of the text box for labels
-_BOX = "40vh"  # height from which a text scrolls in its own box, so that the form stays on the screen
+_BOX = "40vh"  # height above which a text scrolls in its own box, so that the form stays on screen
 _EMPTY = "(none)"
 _EXPECTED = "a file as POTATO writes it; copy it again"
 Answers = Mapping[str, Mapping[str, Any]]
-"""Scheme (rating, feedback, comment) to label to value."""
+"""Scheme (rating, feedback, comment) -> label -> value."""
 
 
 def item_id(candidate: str) -> str:
-    """Return the id of a candidate in POTATO. It is a hash because annotators can see it and candidate ids name the model."""
+    """Return a candidate's id in POTATO: a hash, because annotators see it and candidate ids name the model."""
     return hashlib.sha256(candidate.encode()).hexdigest()[:16]
 
 
 def export_potato(study: AnnotationStudy, folder: Path, annotators: int | None = None) -> int:
-    """Write a POTATO project with all current candidates, or update the project of an earlier export.
+    """Write a POTATO project with all current candidates, or update an earlier export's project.
 
-    An existing project keeps its answers and its settings in ``config.yaml``; items of corrected or removed questions leave it. Stop POTATO
-    first, because it reads the project only when it starts. ``annotators`` is the number of people per item; None for everyone, or for the
-    setting of an existing project. Returns the number of items.
+    An existing project keeps its answers and the settings in ``config.yaml``; items of corrected or removed
+    questions are dropped. Stop POTATO first, because it reads the project only at startup. ``annotators`` is
+    the number of people per item; None means everyone, or an existing project's setting. Returns the number
+    of items.
     """
     fields = _fields(study.scale)
     items = _items(study, fields)
@@ -92,7 +94,7 @@ def potato_config(scale: Scale) -> dict[str, Any]:
     rating["description"] = scale.guidelines or rating["description"]
     for step in scale.steps:
         for value in step.values:
-            # Keys of the keyboard: 1 to 9, and 0 for 10.
+            # Keyboard keys: 1 to 9, and 0 for 10.
             key = {"key_value": str(value % 10)} if 0 < value <= 10 else {}
             shown = _shown(str(value), step.label, step.text)
             rating["labels"].append({"name": str(value), "displayed_label": shown, **key})
@@ -107,7 +109,7 @@ def potato_config(scale: Scale) -> dict[str, Any]:
 
 
 def _shown(name: str, label: str, text: str) -> str:
-    """Return a choice as annotators read it, such as "5: Right. Says the same."."""
+    """Return a choice as shown to annotators, e.g. ``5: Right. Says the same.``."""
     return f"{name}: {'. '.join(filter(None, (label, text)))}".removesuffix(": ")
 
 
@@ -117,7 +119,7 @@ def _fields(scale: Scale) -> list[dict[str, Any]]:
     if scale.writes:
         labels = {"question": "Instruction", "reference": "Passage"}
     labels["document"] = html.escape(scale.source.capitalize())  # POTATO does not escape this label
-    # Annotators should open the source only if the rest does not suffice.
+    # Annotators should open the source only if the rest is not enough.
     folded = {"collapsible": True, "collapsed_by_default": True}
     return [
         {
@@ -131,7 +133,10 @@ def _fields(scale: Scale) -> list[dict[str, Any]]:
 
 
 def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return an item per current candidate: grouped by document and question, the answers of a question in the order of their hashes."""
+    """Return one item per current candidate, grouped by document and question.
+
+    A question's answers are ordered by their hashes.
+    """
     documents: dict[str, list[StudyQuestion]] = {}
     for question in study.questions():
         # Annotators read a document once for all its questions.
@@ -139,21 +144,21 @@ def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[
     grouped = [question.key for group in documents.values() for question in group]
     rank = {key: number for number, key in enumerate(grouped)}
     items = []
-    # The order of hashes does not depend on the model, so annotators cannot learn from it which model answered.
+    # Hash order is independent of the model, so annotators cannot infer which model answered.
     for candidate in sorted(
         study.candidates(current=True), key=lambda each: (rank[each.question], item_id(each.id))
     ):
         asked = study.question_of(candidate.id)
         source = None if asked.document is None else study.documents[asked.document]
         content = {**asked.texts, "answer": candidate.text, "document": source}
-        # POTATO shows nothing of an item that lacks a field.
+        # POTATO shows nothing for an item that lacks a field.
         shown = {field["key"]: content[field["key"]] or _EMPTY for field in fields}
         items.append({"id": item_id(candidate.id), **shown})
     return items
 
 
 def _existing(study: AnnotationStudy, folder: Path) -> dict[str, Any]:
-    """Return the configuration of a project that an earlier export of this study wrote."""
+    """Return the configuration of a project written by an earlier export of this study."""
     remedy = "name a new folder, or the project of an earlier export of this study"
     items = folder / "data" / "items.jsonl"
     if not items.is_file():
@@ -170,11 +175,11 @@ def _existing(study: AnnotationStudy, folder: Path) -> dict[str, Any]:
 
 
 def _reopen(folder: Path, items: Set[str]) -> None:
-    """Let annotators who had finished go on if there are new items. POTATO would not show them these items otherwise."""
+    """Let annotators who had finished continue with new items, which POTATO would otherwise not show them."""
     for path in sorted((folder / _OUTPUT).glob("*/user_state.json")):
         answered = {item for item, _ in _answers(path)}
         state = read_json(path, _EXPECTED)
-        # An annotator without answers ended another way, for example by failing the training; they stay out.
+        # An annotator without answers ended differently, e.g. by failing the training; they stay out.
         if answered and items - answered and state.get("current_phase_and_page") == ["done", None]:
             state["current_phase_and_page"] = ["annotation", None]
             write_whole(path, json.dumps(state, indent=2))
@@ -183,20 +188,20 @@ def _reopen(folder: Path, items: Set[str]) -> None:
 @dataclass(frozen=True)
 class PotatoAnswers:
     annotations: list[Annotation]
-    withdrawn: list[tuple[str, str]]  # candidate and annotator of the annotations that people have withdrawn
+    withdrawn: list[tuple[str, str]]  # (candidate, annotator) of withdrawn annotations
     annotators: list[str]  # everyone who has logged in
 
 
 def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
-    """Read and check the annotations of all annotators from a POTATO project or its output folder.
+    """Read and check all annotations in a POTATO project or its output folder.
 
-    POTATO writes times without a zone; they are read in the time zone of this machine.
+    POTATO writes times without a time zone; they are read in this machine's zone.
     """
     output = folder / _OUTPUT if (folder / _OUTPUT).is_dir() else folder
     states = sorted(output.glob("*/user_state.json"))
     if not states:
         raise InputError(f"{folder}: no */user_state.json; name POTATO's project folder or its {_OUTPUT}")
-    # Projects that people made themselves from an export have the ids of the study.
+    # Projects that users built from an export have the study's ids.
     candidates = {item_id(key): key for key in study.answers} | {key: key for key in study.answers}
     annotations: list[Annotation] = []
     withdrawn: list[tuple[str, str]] = []
@@ -204,7 +209,7 @@ def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
         annotator = path.parent.name
         times = _times(path.with_name("annotation_history.jsonl"))
         answers = dict(_answers(path))
-        # Withdrawn answers are missing from the state, but the history still names their items.
+        # Withdrawn answers are missing from the state, but the history still lists their items.
         for item in [*answers, *(times.keys() & candidates.keys() - answers.keys())]:
             where = f"{path}, item {item}"
             if item not in candidates:
@@ -232,13 +237,16 @@ def _times(path: Path) -> dict[str, str]:
             at = datetime.fromisoformat(action["timestamp"]).astimezone(timezone.utc).strftime(TIME)
             item = str(action["instance_id"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            continue  # a line that a crash has cut; POTATO skips it too
+            continue  # a line truncated by a crash; POTATO skips it too
         found[item] = max(at, found.get(item, ""))
     return found
 
 
 def _answers(path: Path) -> Iterator[tuple[str, Answers]]:
-    """Yield items and answers of an annotator's state, which holds ``[[{"schema", "name"}, value], ...]`` for each item."""
+    """Yield the items and answers in an annotator's state.
+
+    The state holds ``[[{"schema", "name"}, value], ...]`` for each item.
+    """
     try:
         for item, given in read_json(path, _EXPECTED)["instance_id_to_label_to_value"].items():
             found: dict[str, dict[str, Any]] = {}
@@ -254,7 +262,7 @@ def _answers(path: Path) -> Iterator[tuple[str, Answers]]:
 
 
 def _read_answers(answers: Answers, where: str) -> tuple[int | None, str, str]:
-    # Some versions keep the label of a withdrawn answer, with an empty or false value.
+    # Some versions keep a withdrawn answer's label, with an empty or false value.
     ratings, codes = (
         [name for name, value in answers.get(scheme, {}).items() if value not in (None, False, "", "false")]
         for scheme in ("rating", "feedback")

@@ -1,4 +1,4 @@
-"""Stage 1: models write rationales and candidate answers for the questions that lack them."""
+"""Stage 1: models write the missing rationales and candidate answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.files import packaged_text
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
-"""Prompts for rationales: for a document of text, and in the paper's words, which speak of audio."""
+"""Prompts for rationales: for a text document, and the paper's wording, which refers to audio."""
 _AUDIO = "audio file URI via Gemini Files API"
 _SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
 
@@ -26,13 +26,13 @@ def prompt_text(name: str) -> str:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    # All at once, so that a value cannot fill another slot; other brackets stay.
+    # In one pass, so that a value cannot fill another slot; other brackets are kept.
     return _SLOT.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 def _source(study: AnnotationStudy, asked: StudyQuestion) -> str:
     found = None if asked.document is None else study.documents.get(asked.document)
-    # A question about speech may come with its transcript only.
+    # A question about speech may come with only its transcript.
     found = found if found is not None else asked.transcription
     if found is None:
         raise InputError(
@@ -60,7 +60,7 @@ def candidate_prompt(study: AnnotationStudy, asked: StudyQuestion) -> tuple[Mess
 
 
 def without_rationale(study: AnnotationStudy) -> list[StudyQuestion]:
-    """Return the questions without a rationale, except those that people have annotated without one."""
+    """Return the questions without a rationale, except those already annotated without one."""
     annotated = study.annotated()
     return [each for each in study.questions() if each.rationale is None and each.key not in annotated]
 
@@ -72,16 +72,19 @@ def without_candidate(study: AnnotationStudy, model: str) -> list[StudyQuestion]
 
 @dataclass(frozen=True)
 class Written:
-    wanted: int  # number of texts that were missing
-    done: int  # number of texts that the model added
-    problems: Sequence[str]  # a line for each of the others
-    summary: Summary  # of the calls
+    wanted: int  # number of missing texts
+    done: int  # number of texts added by the model
+    problems: Sequence[str]  # one line for each of the others
+    summary: Summary  # cost of the calls
 
 
 def write_missing(
     path: Path, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
 ) -> Written:
-    """Let a model write the missing rationales of a study, or answer the questions whose newest version it has not answered."""
+    """Have a model write a study's missing rationales or answers.
+
+    Answers are missing if the model has not answered the newest version of a question.
+    """
     # Not locked while the model writes, which may take hours.
     study = open_study(path)
     if what == "rationales":
@@ -97,12 +100,12 @@ def write_missing(
     for question, answer in zip(waiting, asked.answers, strict=True):
         if answer.text is None:
             problems.append(f"question {question.id}: {answer.error or 'the reply is empty'}")
-        # Half an answer would be rated as if the model had meant it.
+        # A truncated answer would be rated as if it were complete.
         elif answer.cut:
             problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
         else:
             found.append((question, answer.text))
-    # The study may have changed while the model wrote, so the texts go into its newest state.
+    # The study may have changed while the model wrote, so the texts are added to its newest state.
     with changing(path) as study:
         done = study.set_rationales(found) if what == "rationales" else study.add_answers(config.name, found)
     return Written(len(waiting), done, problems, asked.summary)

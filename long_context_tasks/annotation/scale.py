@@ -1,4 +1,4 @@
-"""The rating scale of a study, with its feedback codes and guidelines, read from a small YAML file."""
+"""The rating scale of a study, with its feedback codes and guidelines, loaded from a small YAML file."""
 
 import importlib.resources
 from contextlib import nullcontext
@@ -11,10 +11,13 @@ from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.validated import Checked, validated
 
 CODES = "QARUE"
-"""The feedback codes of the ORCA paper (Appendix A): incomplete question, rationale insufficient, flawed reference, unable to judge
-(ambiguous), unable to judge (expertise). A scale file chooses their wording only, because the statistics treat them differently."""
+"""The ORCA paper's feedback codes (Appendix A); a scale file sets only their wording.
+
+They are: incomplete question, rationale insufficient, flawed reference, unable to judge (ambiguous), unable
+to judge (expertise). The statistics treat them differently.
+"""
 QUESTION_CODES = "QAR"
-"""Codes that ask for a correction of the question, its rationale or its reference."""
+"""Codes that request a correction of the question, its rationale or its reference."""
 _SCALES = importlib.resources.files("long_context_tasks.annotation") / "scales"
 SHIPPED = tuple(sorted(file.name.removesuffix(".yaml") for file in _SCALES.iterdir()))
 MAX_RATINGS = 11
@@ -41,10 +44,10 @@ class Scale(Checked):
     model_config = ConfigDict(str_strip_whitespace=True)
 
     title: str = "Annotation"
-    source: str = "document"  # name of the source for annotators, such as document or audio
+    source: str = "document"  # name shown to annotators for the source, such as document or audio
     # Text that annotators write about a passage, such as Labels; empty if they rate answers instead.
     writes: str = ""
-    steps: tuple[Step, ...] = Field(alias="scale")  # rows of the scale, ascending; scale in the file
+    steps: tuple[Step, ...] = Field(alias="scale")  # rows of the scale, ascending; "scale" in the file
     codes: dict[str, Code]  # one entry for each of CODES, in that order
     guidelines: str = ""
 
@@ -68,7 +71,7 @@ class Scale(Checked):
     def _all_five(cls, codes: dict[str, Code]) -> dict[str, Code]:
         if set(codes) != set(CODES):
             raise ValueError(f"must hold exactly {', '.join(CODES)}, each with label and text")
-        # In the order of the paper, in which POTATO shows them.
+        # In the paper's order, in which POTATO shows them.
         return {code: codes[code] for code in CODES}
 
     @property
@@ -77,7 +80,7 @@ class Scale(Checked):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Lowest and highest rating; zeros if annotators write."""
+        """Lowest and highest rating; zeros if annotators write text instead."""
         return min(self.values, default=0), max(self.values, default=0)
 
     def as_row(self) -> dict[str, Any]:
@@ -85,7 +88,7 @@ class Scale(Checked):
 
 
 def load_scale(name: str = "orca") -> Scale:
-    """Load a scale of the package by name, or one from a YAML file."""
+    """Load a built-in scale by name, or one from a YAML file."""
     file = _SCALES / f"{name}.yaml"
     with importlib.resources.as_file(file) if name in SHIPPED else nullcontext(Path(name)) as path:
         found = read_yaml(path, "scale", remedy=f"give a YAML file or one of {', '.join(SHIPPED)}")

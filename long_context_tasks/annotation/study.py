@@ -1,7 +1,8 @@
-"""A study in one JSON file: questions in versions, candidate answers, annotations and experts' reviews.
+"""A study in one JSON file: versioned questions, candidate answers, annotations and expert reviews.
 
-:func:`changing` reads the file and replaces it, all under a lock. So a process that is killed changes nothing, and two processes cannot
-overwrite each other's changes. Studies are small enough (thousands of answers) to be read whole.
+:func:`changing` reads and replaces the file under a lock, so a killed process changes nothing and two
+processes cannot overwrite each other's changes. Studies are small enough (thousands of answers) to be read
+whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,9 +49,9 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 Words = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 """Text that may be empty or null."""
 Perhaps = Annotated[str | None, BeforeValidator(lambda value: value or None)]
-"""Text; None if it is empty."""
+"""Text; an empty one becomes None."""
 Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]
-"""Printable text on one line, or a whole number."""
+"""Single-line printable text, or an integer."""
 _Whole = Annotated[int, Strict()]
 Decision = Literal["keep", "correct", "remove"]
 
@@ -60,14 +61,14 @@ class StudyQuestion:
     id: Id  # the same in all versions
     question: Text
     reference: Text
-    rationale: Perhaps = None  # why the reference is right; None until it is written
+    rationale: Perhaps = None  # why the reference is right; None if not yet written
     transcription: Perhaps = None  # transcript of speech in the source
     document: Id | None = None  # id of the source document
-    # domain, category, source: labels for statistics and splits; source is the benchmark, for example
+    # domain, category, source: labels for statistics and splits; source is, for example, the benchmark
     domain: Words = ""
     category: Words = ""
     source: Words = ""
-    version: int = 1  # 1 for the original, one more after each correction
+    version: int = 1  # 1 for the original, plus one per correction
 
     @property
     def key(self) -> tuple[str, int]:
@@ -103,16 +104,16 @@ class Flag:
 
 @dataclass(frozen=True)
 class Annotation:
-    # A misspelt field would otherwise lose a rating silently.
+    # Otherwise a misspelt field would silently lose a rating.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     candidate: Id
     annotator: Text
-    rating: _Whole | None = None  # on the study's scale; None if the person could not or would not judge
+    rating: _Whole | None = None  # on the study's scale; None if the annotator could not or would not judge
     # Letters of the feedback codes, in the order of CODES, so that equal feedback is equal text.
     codes: str = ""
     comment: Words = ""
-    at: Words = ""  # time in UTC, ISO 8601; empty if unknown
+    at: Words = ""  # UTC time, ISO 8601; empty if unknown
 
     @property
     def flag(self) -> Flag:
@@ -120,18 +121,18 @@ class Annotation:
 
 
 class ExpertReview(Checked):
-    """An expert's decision on a question: a row of ``lct annotate review``, edited."""
+    """An expert's decision on a question: an edited row of ``lct annotate review``."""
 
     question_id: Id
     decision: Decision
-    version: _Whole | None = None  # the version that was reviewed; None for the newest
-    # question, reference, rationale, transcription: corrected texts; a text that was left out does not change
+    version: _Whole | None = None  # the reviewed version; None for the newest
+    # question, reference, rationale, transcription: corrected texts; an omitted text is unchanged
     question: Text = ""
     reference: Text = ""
     rationale: Perhaps = None
     transcription: Perhaps = None
     note: Words = ""
-    flags: tuple[Flag, ...] | None = None  # flags that the expert saw; None for all that there are
+    flags: tuple[Flag, ...] | None = None  # flags the expert saw; None for all existing ones
 
 
 class AppliedReview(Checked):
@@ -141,8 +142,8 @@ class AppliedReview(Checked):
     editor: str
     note: str
     at: str
-    changes: dict[str, dict[Literal["old", "new"], str | None]]  # field to its old and new text
-    # Flags that the expert saw when they kept the question; other flags ask for a new review.
+    changes: dict[str, dict[Literal["old", "new"], str | None]]  # field -> its old and new text
+    # Flags the expert saw when keeping the question; other flags require a new review.
     seen: tuple[Flag, ...] = ()
 
 
@@ -156,7 +157,7 @@ class Incoming:
 
 
 def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
-    """Return the ratings of each candidate that has any, in the order of the annotations."""
+    """Return the ratings of each rated candidate, in annotation order."""
     found: dict[str, list[int]] = {}
     for annotation in annotations:
         if annotation.rating is not None:
@@ -165,14 +166,14 @@ def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
 
 
 def name_problem(name: str) -> str | None:
-    """Explain why a text cannot be a person's name; None if it can."""
+    """Explain why a text cannot be an annotator's name; None if it can."""
     if not name.strip() or name != name.strip() or len(name) > NAME_MAX or not name.isprintable():
         return f"a name has 1 to {NAME_MAX} printable characters and no blank at either end"
     return None
 
 
 def annotation_problem(annotation: Annotation, scale: Scale) -> str | None:
-    """Explain why the scale of a study does not allow an annotation; None if it does."""
+    """Explain why a study's scale does not allow an annotation; None if it does."""
     low, high = scale.bounds
     if problem := name_problem(annotation.annotator):
         pass
@@ -180,14 +181,14 @@ def annotation_problem(annotation: Annotation, scale: Scale) -> str | None:
         problem = f"rating {annotation.rating!r} is not a whole number from {low} to {high}; correct it, or write null"
     elif annotation.codes != "".join(code for code in CODES if code in annotation.codes):
         problem = f"codes {annotation.codes!r} are not among {', '.join(CODES)}, each once and in this order"
-    # Such a row would be counted as an annotation, although it holds none.
+    # Such a row would count as an annotation although it is empty.
     elif annotation.rating is None and not annotation.codes and not annotation.comment:
         problem = "it is empty; give a rating, a code or a comment"
     return problem and f"annotation of {annotation.candidate} by {annotation.annotator!r}: {problem}"
 
 
 class _StudyFile(Checked):
-    study: Literal[1]  # version of the format; also distinguishes a study from other JSON files
+    study: Literal[1]  # format version; also distinguishes a study from other JSON files
     scale: Scale
     documents: dict[str, str]
     questions: list[StudyQuestion]
@@ -198,20 +199,20 @@ class _StudyFile(Checked):
 
 @dataclass
 class AnnotationStudy:
-    """A study in memory. Methods that change it raise :class:`InputError` for bad input, and then the file does not change."""
+    """A study in memory. Methods that change it raise :class:`InputError` for bad input."""
 
     path: Path
     scale: Scale
     documents: dict[str, str] = field(default_factory=dict)
-    # Question to all its versions, oldest first, also of removed questions.
+    # Question id -> all its versions, oldest first, including removed questions.
     versions: dict[str, list[StudyQuestion]] = field(default_factory=dict)
-    answers: dict[str, CandidateAnswer] = field(default_factory=dict)  # candidate by id
-    # Annotation by candidate and annotator.
+    answers: dict[str, CandidateAnswer] = field(default_factory=dict)  # candidate id -> candidate
+    # (candidate, annotator) -> annotation
     given: dict[tuple[str, str], Annotation] = field(default_factory=dict)
     reviews: list[AppliedReview] = field(default_factory=list)  # the history, oldest first
 
     def questions(self) -> list[StudyQuestion]:
-        """Return the newest version of every question that was not removed."""
+        """Return the newest version of each question that was not removed."""
         decisions = {review.question_id: review.decision for review in self.reviews}  # the last one counts
         return [versions[-1] for key, versions in self.versions.items() if decisions.get(key) != "remove"]
 
@@ -223,8 +224,8 @@ class AnnotationStudy:
         return [each for each in self.answers.values() if each.question in counting]
 
     def annotations(self) -> list[Annotation]:
-        """Return all annotations, ordered by candidate, then by annotator."""
-        # Files of one study are then equal, whoever annotated first.
+        """Return all annotations, sorted by candidate, then annotator."""
+        # Makes the files of a study identical, regardless of who annotated first.
         rank = {key: number for number, key in enumerate(self.answers)}
         return sorted(self.given.values(), key=lambda each: (rank[each.candidate], each.annotator))
 
@@ -238,7 +239,7 @@ class AnnotationStudy:
     def add(
         self, incoming: Sequence[Incoming], documents: Mapping[str, str] | None = None
     ) -> tuple[int, int]:
-        """Add questions and candidates, except those that the study has; return the numbers of new ones."""
+        """Add questions and candidates that the study lacks; return how many of each are new."""
         for name, content in (documents or {}).items():
             if self.documents.setdefault(name, content) != content:
                 raise InputError(f"document {name} is in the study with another text; give it another id")
@@ -254,7 +255,8 @@ class AnnotationStudy:
         given = {name: text for name, text in asked.texts.items() if text is not None}
         for before in reversed(versions):
             if given.items() <= before.texts.items():
-                # A file from before a correction may be given again, but a new answer in it would answer a question that no longer counts.
+                # A file from before a correction may be added again, but a new answer in it would answer an
+                # outdated question.
                 models = {each.model for each in self.answers.values() if each.question == before.key}
                 if before is versions[-1] or models.issuperset(model for _, model, _ in entry.candidates):
                     return before
@@ -275,7 +277,7 @@ class AnnotationStudy:
     def _add_candidates(
         self, asked: StudyQuestion, given: Iterable[tuple[str | None, str, str]], where: str
     ) -> None:
-        # Ids show the version, because earlier answers keep theirs.
+        # Ids include the version, because earlier answers keep theirs.
         name = asked.id if asked.version == 1 else f"{asked.id}@{asked.version}"
         known = {each.model: each for each in self.answers.values() if each.question == asked.key}
         for own_id, model, text in given:
@@ -297,7 +299,7 @@ class AnnotationStudy:
         return len(self.answers) - before
 
     def set_rationales(self, rationales: Iterable[tuple[StudyQuestion, str]]) -> int:
-        """Fill in missing rationales; return their number. A question that annotators have seen does not change."""
+        """Fill in missing rationales, except for annotated questions; return how many were added."""
         # Annotators rated the question as it was, so it must not change afterwards.
         annotated, count = self.annotated(), 0
         for asked, text in rationales:
@@ -315,7 +317,10 @@ class AnnotationStudy:
         withdrawn: Iterable[tuple[str, str]] = (),
         may_replace: bool = True,
     ) -> int:
-        """Store annotations and delete withdrawn ones (candidate and annotator); return the number of changes."""
+        """Store annotations and delete withdrawn ones; return the number of changes.
+
+        ``withdrawn`` holds pairs of candidate and annotator.
+        """
         count = 0
         for new in annotations:
             if new.candidate not in self.answers:
@@ -346,7 +351,7 @@ class AnnotationStudy:
     def review(self, reviews: Sequence[ExpertReview], editor: str) -> tuple[int, int]:
         """Apply an expert's decisions; return the numbers of corrected questions and fields.
 
-        A correction makes a new version, which has no candidates yet.
+        A correction creates a new version, which has no candidates yet.
         """
         if problem := name_problem(editor):
             raise InputError(f"--editor: {problem}")
@@ -374,7 +379,7 @@ class AnnotationStudy:
         if review.decision == "correct" and not changed:
             raise InputError(f"{where}: the correction changes nothing; write decision keep")
         seen = review.flags
-        if seen is None:  # a hand-written review answers all flags that there are
+        if seen is None:  # a hand-written review covers all existing flags
             seen = tuple(
                 each.flag for each in self.given.values() if self.question_of(each.candidate) == before
             )
@@ -391,7 +396,7 @@ class AnnotationStudy:
             )
         )
         if changed:
-            # Old versions stay, so that every rating shows the words that were rated.
+            # Old versions are kept, so that every rating keeps the text that was rated.
             self.versions[before.id].append(replace(before, version=before.version + 1, **changed))
         return len(changed)
 
@@ -427,13 +432,13 @@ def open_study(path: Path) -> AnnotationStudy:
 
 
 def _inconsistencies(study: AnnotationStudy, found: _StudyFile) -> Iterator[str]:
-    """Yield references in a file that lead nowhere, and annotations that the scale does not allow."""
+    """Yield dangling references in a file, and annotations that the scale does not allow."""
     for key, versions in study.versions.items():
         if [each.version for each in versions] != list(range(1, len(versions) + 1)):
             yield f"the versions of question {key} are not 1, 2, ..."
         if (document := versions[0].document) is not None and document not in study.documents:
             yield f"document {document} of question {key} is missing"
-    # The mappings above have dropped repeated keys.
+    # The mappings above drop repeated keys.
     if (len(study.answers), len(study.given)) != (len(found.candidates), len(found.annotations)):
         yield "a candidate or an annotation is there twice"
     known = {question.key for question in found.questions}
@@ -452,8 +457,8 @@ def _inconsistencies(study: AnnotationStudy, found: _StudyFile) -> Iterator[str]
 
 @contextmanager
 def changing(path: Path) -> Iterator[AnnotationStudy]:
-    """Open a study to change it; the file is written if the block ends without an error."""
-    _check_exists(path)  # before a lock file is made next to it
+    """Open a study for changes; the file is written if the block ends without an error."""
+    _check_exists(path)  # before a lock file is created next to it
     with _locked(path):
         study = open_study(path)
         yield study
@@ -469,7 +474,7 @@ def _check_exists(path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    # Not the study's own file: a lock stays with the file, and every change replaces the file.
+    # A separate lock file: a lock belongs to a file, and every change replaces the study file.
     try:
         lock = FileLock(path.with_name(f".{path.name}.lock")).acquire()
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Calls to an OpenAI-compatible endpoint, with retries, and errors without secrets.
+"""Calls to an OpenAI-compatible endpoint with retries, and errors that contain no secrets.
 
-This uses aiohttp instead of the package openai, whose client spends 1.3 ms of CPU on a call (this: 0.2 ms), so that fewer
-calls are in flight than configured; waits at most 60 s of a ``Retry-After``; and cannot send a lone surrogate, which a
-model's response may contain.
+This uses aiohttp instead of the openai package. The openai client uses 1.3 ms of CPU per call (this one: 0.2
+ms), so fewer calls are in flight than configured. It also waits at most 60 s on ``Retry-After`` and cannot
+send a lone surrogate, which a response may contain.
 """
 
 import asyncio
@@ -30,48 +30,49 @@ from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads
 
-# Its line for each attempt lacks the reason in most log formats; this module reports failures with their reason.
+# stamina's line per attempt omits the reason in most log formats; this module logs failures with their
+# reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
 
 _T = TypeVar("_T")
-# 520 to 524 come from a proxy in front of a server that is down or slow.
+# 520 to 524 come from a proxy whose server is down or slow.
 _TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529))
 _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
 _RETRY_AFTER_MAX = 300.0
 _SHOWN = 200
-# Bytes; twenty log-probabilities for each of 16,000 tokens need a third of it.
+# Bytes; twenty log-probabilities for each of 16,000 tokens need a third of this.
 _LONGEST_BODY = 64 << 20
 _SHORTEST_KEY = 12
-# Replaces minus infinity, which JSON lacks and some endpoints send: OpenAI uses -9999 for a probability of 0.
+# Replaces minus infinity, which JSON lacks but some endpoints send. OpenAI uses -9999 for a probability of 0.
 _NO_CHANCE = -9999.0
-# A sum of rounded probabilities may be slightly above 1; a larger value is not a log-probability.
+# Rounded probabilities may sum to slightly above 1; a larger value is not a log-probability.
 _ROUNDING = 0.01
 PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
 
-# Compared by identity, so that it can be hashed, which tracebacks need.
+# Identity equality keeps the exception hashable, which tracebacks need.
 @dataclass(eq=False)
 class EndpointError(Exception):
-    """A call without a usable answer; the message contains no secret."""
+    """A call without a usable reply; the message contains no secrets."""
 
     text: str
-    # HTTP status, or the code of an error in a body with status 200; None without a response.
+    # HTTP status, or the error code in the body of a 200 response; None without a response
     status: int | None = None
-    again: bool = False  # whether a later attempt can succeed
-    wait: float | None = None  # seconds before the next attempt, as requested by the endpoint
-    no_choices: bool = False  # whether the answer is a completion without choices
+    again: bool = False  # whether a retry can succeed
+    wait: float | None = None  # seconds before the next attempt, if the endpoint set them
+    no_choices: bool = False  # whether the response is a completion without choices
 
     def __str__(self) -> str:
         return self.text
 
 
 class EndpointClient:
-    """A pool of connections to one judge; use it with ``async with``."""
+    """A connection pool for one judge; use it with ``async with``."""
 
     def __init__(self, config: JudgeConfig) -> None:
-        """Read the key from the environment variable that the judge file names, without opening a connection."""
+        """Read the key from the environment variable named in the judge file; open no connection."""
         self.config = config
         self._key = ""
         if (variable := config.api_key_env) is not None:
@@ -91,7 +92,7 @@ class EndpointClient:
             wait_max=_WAIT_MAX,
             wait_jitter=min(1.0, config.retry_wait),
         ).on(self._backoff)
-        # aiohttp would look up the proxy in a thread for every call, and it ignores ALL_PROXY.
+        # aiohttp looks up the proxy in a thread on every call and ignores ALL_PROXY.
         self._proxy = proxy_of(self._url)
 
     async def __aenter__(self) -> "EndpointClient":
@@ -113,12 +114,12 @@ class EndpointClient:
         await self._http.close()
 
     async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
-        """Return the reply to a call; raise EndpointError after as many attempts as the judge file allows."""
+        """Return the reply to a call; raise EndpointError once the configured attempts are used up."""
         config = self.config if max_tokens is None else self.config.changed(max_tokens=max_tokens)
         return await self._retry(self._once, request_body(messages, draw, config))
 
     def _backoff(self, error: Exception) -> bool | float:
-        """Return whether to try again, or the seconds to wait before (a float, for stamina)."""
+        """Return whether to retry, or the seconds to wait first (a float, for stamina)."""
         if not isinstance(error, EndpointError) or not error.again:
             return False
         return True if error.wait is None else max(error.wait, self.config.retry_wait)
@@ -134,7 +135,7 @@ class EndpointClient:
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
-        # An invalid host name is a UnicodeError.
+        # An invalid host name raises UnicodeError.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(
@@ -149,9 +150,9 @@ class EndpointClient:
                 again = error.code is None or (code in _TRY_AGAIN and "insufficient_quota" not in text)
                 said = f"{self._clean(str(error))}{self._through}"
                 raise EndpointError(said, code, again=again, wait=wait, no_choices=error.no_choices) from None
-        # An account without credit also answers 429, and waiting does not help.
+        # An account without credit also gets a 429, and waiting does not help.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
-        # The message about a wrong key may contain part of the key.
+        # The error message for a wrong key may contain part of the key.
         said = "" if status in (401, 403) else self._clean(_message(text))
         raise EndpointError(
             f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
@@ -169,22 +170,27 @@ class EndpointClient:
         return " ".join(text.split())[:_SHOWN]
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Remove the key from a reply that repeats it, because replies are stored."""
-        if len(self._key) < _SHORTEST_KEY:  # a placeholder such as EMPTY, which may be part of a reply
+        """Remove the key if the reply repeats it, because replies are stored."""
+        if (
+            len(self._key) < _SHORTEST_KEY
+        ):  # a placeholder such as EMPTY, which may occur in a reply by chance
             return reply
         text, thinking = (text.replace(self._key, "[key]") for text in (reply.text, reply.thinking))
         reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
         return replace(reply, text=text, thinking=thinking, finish_reason=reason)
 
     async def models(self) -> list[str]:
-        """Return the names of the models that the endpoint offers; empty if it does not list them."""
+        """Return the names of the endpoint's models; empty if it does not list them."""
         try:
             return [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
         except (KeyError, TypeError):
             return []
 
     async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the JSON at an address of the endpoint, in one attempt; None on any failure. Without a body the request is a GET."""
+        """Return the JSON at a path of the endpoint in one attempt; None on any failure.
+
+        Without a body the request is a GET.
+        """
         try:
             async with self._http.request(
                 "GET" if body is None else "POST",
@@ -210,12 +216,12 @@ def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -
     if config.logprobs is not None:
         chat = {"logprobs": True, "top_logprobs": config.logprobs}
         body |= chat if config.api == "chat" else {"logprobs": config.logprobs}
-    # ASCII escapes, because a lone surrogate in a response has no UTF-8 bytes.
+    # ASCII escapes, because a lone surrogate in a response cannot be encoded as UTF-8.
     return json.dumps(body | config.extra_body, ensure_ascii=True).encode("ascii")
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the decompressed body of an answer, of at most :data:`_LONGEST_BODY`."""
+    """Return the decompressed body of a response, at most :data:`_LONGEST_BODY`."""
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
@@ -225,7 +231,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _retry_after(text: str) -> float | None:
-    """Return the seconds in a ``Retry-After`` header (a number or a date), at most five minutes."""
+    """Return the seconds in a ``Retry-After`` header (number or date), at most five minutes."""
     try:
         seconds = float(text)
     except ValueError:
@@ -248,10 +254,11 @@ def _message(body: str) -> str:
 
 
 def _read(body: str) -> Reply:
-    """Return the reply in an answer with status 200.
+    """Return the completion from a 200 response.
 
     Raises:
-        NoCompletion: the body is not a completion (such as that of a proxy or a failing server), or contains an error.
+        NoCompletion: the body is not a completion (e.g. a proxy's or failing server's error page), or
+            contains an error.
     """
     try:
         row = loads(body)
@@ -276,7 +283,7 @@ def _read(body: str) -> Reply:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy for an address from the environment (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``); None without one."""
+    """Return the proxy for a URL (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``), or None."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -292,7 +299,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def shown_proxy(proxy: str) -> str:
-    """Return the address of a proxy without its user and password.
+    """Return a proxy's address without user name and password.
 
     >>> shown_proxy("http://anne:secret@proxy.example:3128")
     'http://proxy.example:3128'
@@ -302,7 +309,7 @@ def shown_proxy(proxy: str) -> str:
 
 
 def _top_logprobs(given: Any) -> TopLogprobs | None:
-    """Return the likely first tokens of a reply, from the form of either API; None without any."""
+    """Return the top first-token log-probabilities of a reply from either API; None if it has none."""
     try:
         if given.get("content"):
             rows = [(row["token"], row.get("logprob")) for row in given["content"][0]["top_logprobs"]]
@@ -314,7 +321,7 @@ def _top_logprobs(given: Any) -> TopLogprobs | None:
 
 
 def _logprob(value: object) -> float | None:
-    """Return a natural log-probability; None for values that are not one (other types, nan, clearly above 0)."""
+    """Return a natural log-probability; None for other types, nan, or a value clearly above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _ROUNDING:
         return None
     return float(max(value, _NO_CHANCE))
@@ -343,8 +350,8 @@ async def probe(config: JudgeConfig) -> None:
 async def _first_reply(client: EndpointClient, config: JudgeConfig) -> Reply:
     """Return the reply to a tiny call with a small token limit.
 
-    A judge that thinks longer than the limit passes, even if its server then omits the choices. A server that refuses the limit is called
-    again with the judge's own limit.
+    A judge that thinks beyond the limit passes, even if its server then omits the choices. If a server
+    rejects the limit, the call is repeated with the judge's own limit.
     """
     question, draw = [Message("user", "Answer with the word yes.")], Draw(config.seeds[0])
     limited = client.config.max_tokens is not None and client.config.max_tokens != config.max_tokens
@@ -381,7 +388,7 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> 
 
 
 def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, even inside a running event loop (a notebook, a host)."""
+    """Run a coroutine to completion, even inside a running event loop (a notebook, a host)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

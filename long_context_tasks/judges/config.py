@@ -1,4 +1,4 @@
-"""Configuration of a judge: the fields of a judge file, its prompt, and the key under which a reply is stored."""
+"""Judge configuration: the fields of a judge file, its prompt, and the storage key of a reply."""
 
 import hashlib
 import json
@@ -59,60 +59,61 @@ _Price = Annotated[Number, Field(ge=0, le=1e9)]
 _Seed = Annotated[Whole, Field(ge=0, lt=2**63)]
 
 
-# Seeds of further attempts must differ from the seeds that people list, which are close together.
+# Seeds for retries must not collide with the seeds in judge files, which are usually close together.
 _SEEDS_APART = 1_000_003
 
 
 class Draw(NamedTuple):
-    """One of the replies that a model can draw at a temperature."""
+    """One of the possible replies that a model may sample at a temperature."""
 
     seed: int | None  # seed in the judge file
     attempt: int = (
-        0  # number of earlier draws with the same settings; a reply without a score leads to another draw
+        0  # number of earlier draws with the same settings; a reply without a score triggers another draw
     )
 
     @property
     def sent_seed(self) -> int | None:
-        """Seed to send: a different one for each attempt, because a server repeats its reply for the same seed."""
+        """Seed to send; it changes with each attempt, because a server repeats its reply for the same seed."""
         return self.seed if self.seed is None else (self.seed + self.attempt * _SEEDS_APART) % 2**63
 
 
 class JudgeConfig(Checked):
-    """A judge model and its settings, with the name of the environment variable of the key, but never the key itself.
+    """A judge model and its settings, including the API key's environment variable but not the key.
 
     ``docs/judge_files.md`` has a table of the fields.
     """
 
-    model: _Text  # name of the model at the endpoint, or folder or hub id of a local model
-    name: _Word  # in results; by default the last part of model
-    # Any OpenAI-compatible endpoint, a model in this process, or another of judges.kinds.
+    model: _Text  # model name at the endpoint, or folder or hub id of a local model
+    name: _Word  # name used in results; by default the last part of model
+    # An OpenAI-compatible endpoint, a model in this process, or another of judges.kinds.
     kind: Literal["openai", "local"] = "openai"
     base_url: str | None = None
     api_key_env: _Variable | None = None
     api: Literal["chat", "completions"] = "chat"  # completions: the prompt is sent without a chat template
     engine: Literal["hf", "vllm"] = "hf"  # only for local
-    prompt_template: _Template | None = None  # around a single user message
-    revision: _Text | None = None  # distinguishes two models with the same name; part of the store's key
+    prompt_template: _Template | None = None  # wraps a single user message
+    revision: _Text | None = None  # distinguishes two models with the same name; part of the storage key
     # temperature, top_p, max_tokens: None for the endpoint's defaults
     temperature: Annotated[Number, Field(ge=0, le=2)] | None = 0.0
     top_p: _Share | None = 1.0
     max_tokens: Annotated[Whole, Field(ge=1, le=10**9)] | None = 1024
-    seeds: tuple[_Seed | None, ...] = (2023,)  # each item is judged with every seed; None sends no seed
+    seeds: tuple[_Seed | None, ...] = (2023,)  # each item is judged once per seed; None sends no seed
     extra_body: dict[str, Any] = Field(default_factory=dict)  # additional fields of the request
-    # Number of candidates for the first token whose log-probabilities are requested; most endpoints return at most 20.
+    # Number of first-token candidates whose log-probabilities are requested; most endpoints return at most
+    # 20.
     logprobs: Annotated[Whole, Field(ge=1, le=100)] | None = None
     rubric: _Word | None = None  # None for the benchmark's default
     concurrency: _Count = 32  # number of calls in flight
-    timeout: Annotated[Number, Field(gt=0, le=86_400)] = 120.0  # seconds for one call
-    # Number of further attempts after 429, 5xx, time-outs and broken connections.
+    timeout: Annotated[Number, Field(gt=0, le=86_400)] = 120.0  # seconds per call
+    # Number of retries after 429, 5xx, timeouts and broken connections.
     retries: Annotated[Whole, Field(ge=0, le=1_000)] = 8
-    # Seconds before the first further attempt; doubled each time, at most 30.
+    # Seconds before the first retry; doubled each time, up to 30.
     retry_wait: Annotated[Number, Field(gt=0, le=600)] = 0.5
-    # Largest number of replies per item and seed until one has a score.
+    # Maximum number of replies per item and seed until one has a score.
     asks: Annotated[Whole, Field(ge=1, le=100)] = 3
-    # Marks around the judge's thinking if they are not among the known ones, such as <plan> </plan>.
+    # Marks around the judge's thinking, such as <plan> </plan>, if not among the known ones.
     thinking: Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))] | None = None
-    batch_size: _Count = 8  # number of prompts that are generated together; only for local
+    batch_size: _Count = 8  # number of prompts generated together; only for local
     # prompt_price, completion_price: per million tokens, both in the same currency
     prompt_price: _Price | None = None
     completion_price: _Price | None = None
@@ -128,7 +129,7 @@ class JudgeConfig(Checked):
     @field_validator("*", mode="before")
     @classmethod
     def _nothing(cls, value: Any, field: ValidationInfo) -> Any:
-        # An environment variable cannot be null otherwise. A model may have this name.
+        # An environment variable cannot express null in any other way. A model may be named "none" or "null".
         named = field.field_name in ("model", "name")
         return None if value in ("none", "null") and not named else value
 
@@ -203,16 +204,16 @@ class JudgeConfig(Checked):
 
     @property
     def in_process(self) -> bool:
-        """Whether the model runs in this process, not at an endpoint."""
+        """Whether the model runs in this process instead of at an endpoint."""
         return self.kind != "openai"
 
     @property
     def transport(self) -> str | None:
-        """Engine or API, which can change a reply."""
+        """Engine or API, which may affect replies."""
         return self.engine if self.in_process else self.api
 
     def description(self) -> dict[str, Any]:
-        """Return the settings that can change a verdict, for results; without address and key."""
+        """Return the settings that can change a verdict, for results; without URL and key."""
         names = (
             *("name", "kind", "model", "revision", "api", "prompt_template", "temperature", "top_p"),
             *("max_tokens", "seeds", "extra_body", "asks"),
@@ -224,14 +225,14 @@ class JudgeConfig(Checked):
         return row | {name: value for name, value in more.items() if value is not None}
 
     def plain_prompt(self, messages: Sequence[Message]) -> str:
-        """Return the prompt of a judge that takes text instead of chat messages.
+        """Return the prompt for a judge that takes text instead of chat messages.
 
         >>> judge = JudgeConfig(model="m", kind="local", prompt_template="[INST] {prompt} [/INST]")
         >>> judge.plain_prompt([Message("user", "Judge this.")])
         '[INST] Judge this. [/INST]'
 
         Raises:
-            InputError: more than one message, because only a chat template can join them.
+            InputError: there is more than one message; only a chat template can join them.
         """
         if len(messages) != 1:
             raise InputError(
@@ -243,10 +244,10 @@ class JudgeConfig(Checked):
         return before + messages[0].content + after
 
     def key(self, messages: Sequence[Message], draw: Draw) -> str:
-        """Return the SHA-256 of everything that determines the reply to some messages.
+        """Return the SHA-256 of everything that determines the reply to a list of messages.
 
-        The API key, limits of time and number, and the address are not part of it: a server that restarts on another node or port is the
-        same judge. ``revision`` distinguishes two models with the same name.
+        The API key, time limits, concurrency and URL are not included: a server that restarts on another node
+        or port is the same judge. ``revision`` distinguishes two models with the same name.
         """
         row = {
             "format": _KEY_FORMAT,
@@ -264,10 +265,10 @@ class JudgeConfig(Checked):
             "attempt": draw.attempt,
             "logprobs": self.logprobs,
         }
-        # ASCII escapes, because a lone surrogate in a response has no UTF-8 bytes.
+        # ASCII escapes, because a lone surrogate in a response cannot be encoded as UTF-8.
         text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def changed(self, **values: Any) -> Self:
-        """Return the judge with some settings changed, which are checked again."""
+        """Return a copy with some settings changed and validated again."""
         return validated(type(self), {**dict(self), **values}, f"judge {self.name}")

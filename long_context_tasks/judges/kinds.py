@@ -1,4 +1,4 @@
-"""Kinds of judges (endpoint, local model, ORCA), and reading the judge that a user names."""
+"""Kinds of judges (endpoint, local model, ORCA), and loading the judge that a user configured."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,43 +18,47 @@ KINDS = {
     "local": "long_context_tasks.judges.local:KIND",
     "orca": "long_context_tasks.orca.judge:KIND",
 }
-"""Kind in a judge file to the place of its :class:`Kind`. Places are strings because ORCA may import judges, but not the other way round."""
+"""Maps each kind to the import path of its :class:`Kind`.
+
+Paths are strings because ORCA imports judges, but not the other way round.
+"""
 _PREFIX = "LCT_JUDGE_"
 
 Generate = Callable[[Sequence[Sequence[Message]], Draw], list[Reply]]
-"""Function that returns the replies of a model in this process, one per prompt, with the settings of its judge."""
+"""Function that returns one reply per prompt from a model in this process, with the judge's settings."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Functions that read stored verdicts of a kind that predicts ratings, without its model."""
+    """Functions that read stored verdicts of a rating-predicting kind without loading its model."""
 
     # Returns a task as these verdicts score it; raises InputError if they cannot.
     task: Callable[[LoadedTask], LoadedTask]
-    # Returns the predicted standard deviation of people's ratings for each metric, from a turn's feedback.
+    # Returns the predicted standard deviation of human ratings for each metric, from a turn's feedback.
     stds: Callable[[str], Mapping[str, float]]
-    metrics: tuple[str, ...] = ()  # metrics that such a judge adds to those of a benchmark
+    metrics: tuple[str, ...] = ()  # metrics that such a judge adds to a benchmark's own
 
 
 @dataclass(frozen=True)
 class Kind:
-    # Checks the judge before costly work: one tiny call to an endpoint; model and libraries of a local judge.
+    # Checks the judge before expensive work: one tiny call to an endpoint, or a local judge's model and
+    # libraries.
     check: Callable[[JudgeConfig], None]
     # Loads the model into this process; None for an endpoint.
     load: Callable[[JudgeConfig], Generate] | None = None
     config: type[JudgeConfig] = JudgeConfig
-    # Adds values that the judge file omits; the second argument is a prefix for messages.
+    # Fills in values that the judge file omits; the second argument is a prefix for messages.
     complete: Callable[[JudgeConfig, str], JudgeConfig] | None = None
-    # Returns a task with the metrics of this kind; None if the benchmark's own metrics apply.
+    # Returns a task with this kind's metrics; None if the benchmark's own metrics apply.
     prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
-    reads_prompts: bool = True  # whether the judge takes any prompt and replies in words
-    chunk: int | None = None  # number of prompts that are generated and stored together; None for batch_size
-    # Reads its stored verdicts; None if the benchmark's rubric reads them as words.
+    reads_prompts: bool = True  # whether the judge accepts arbitrary prompts and replies in text
+    chunk: int | None = None  # number of prompts generated and stored together; None for batch_size
+    # Reads stored verdicts; None if the benchmark's rubric parses them as text.
     stored: Stored | None = None
 
 
 def kind_of(judge: JudgeConfig | str) -> Kind:
-    """Return the kind of a judge, or the kind with this name."""
+    """Return the kind of a judge, given its configuration or the kind's name."""
     name = judge if isinstance(judge, str) else judge.kind
     module, _, attribute = KINDS[name].partition(":")
     found: Kind = getattr(import_module(module), attribute)
@@ -62,18 +66,19 @@ def kind_of(judge: JudgeConfig | str) -> Kind:
 
 
 def stored_kind(description: Mapping[str, Any]) -> Stored | None:
-    """Return how to read the stored verdicts of the judge described in results; None to read them as words."""
+    """Return the reader for stored verdicts of the judge described in results; None to parse them as text."""
     name = str(description.get("kind"))
-    # Endpoints reply in words, and reading a report should not load their client.
+    # Endpoints reply in text, and reading a report should not import their client.
     return kind_of(name).stored if name in KINDS and name != "openai" else None
 
 
 def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
-    """Check a judge before costly work: make one tiny call to an endpoint, or find model and libraries of a local judge.
+    """Check a judge before expensive work: call the endpoint, or find a local judge's model and libraries.
 
     Raises:
-        InputError: unreachable endpoint, wrong key, unknown model, refused settings or missing libraries; with ``reads_prompts`` also a
-            judge that does not take any prompt. The message names the remedy.
+        InputError: unreachable endpoint, wrong key, unknown model, rejected settings or missing libraries;
+            with ``reads_prompts`` also a judge that does not accept arbitrary prompts. The message names the
+            remedy.
     """
     if reads_prompts:
         check_reads_prompts(config)
@@ -90,13 +95,14 @@ def check_reads_prompts(config: JudgeConfig) -> None:
 def load_judge(
     path: Path | str | None = None, environ: Mapping[str, str] | None = None
 ) -> JudgeConfig | None:
-    """Return the judge that a user named: in a file (``lct_judge`` or ``LCT_JUDGE``), by variables ``LCT_JUDGE_<FIELD>``, or both.
+    """Load the user's judge, or return None if none is configured.
 
-    Variables set the fields that the file omits. None if there is neither.
+    It comes from a file (``lct_judge`` or ``LCT_JUDGE``), from variables ``LCT_JUDGE_<FIELD>``, or both;
+    variables set only the fields that the file omits.
 
     Raises:
-        InputError: unknown keys, invalid values, an API key in the file, or a model that is not found; names file or variable and the
-            remedy, but not the value, which may be a key in the wrong place.
+        InputError: unknown keys, invalid values, an API key in the file, or a missing model. The message
+            names the file or variable and the remedy, but not the value, which may be a misplaced key.
     """
     environ = os.environ if environ is None else environ
     path = path or environ.get("LCT_JUDGE") or None

@@ -1,4 +1,4 @@
-"""A judge in this process, on transformers or on vLLM, which occupies the GPU until the process ends."""
+"""A judge in this process, on transformers or vLLM; vLLM occupies the GPU until the process ends."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,15 @@ from long_context_tasks.judges.kinds import Generate, Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
-MAX_TOKENS = 1024  # limit of a reply if the judge file sets none
+MAX_TOKENS = 1024  # reply limit if the judge file sets none
 
 
 def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
-    """Load the judge's model and return a function that generates its replies.
+    """Load the judge's model and return a function that generates replies.
 
-    Each row of a batch has its own random generator, seeded by the judge's seed, the attempt and the prompt. A reply therefore depends
-    neither on its batch nor on earlier replies, and a resumed run equals an uninterrupted one.
+    Each row of a batch has its own random generator, seeded by the judge's seed, the attempt and the prompt.
+    A reply therefore does not depend on its batch or on earlier replies, and a resumed run equals an
+    uninterrupted one.
     """
     with named_failures(config):
         model, tokenizer = _loaded(config.model, device)
@@ -35,7 +36,7 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
 
 
 def check_local_judge(config: JudgeConfig) -> None:
-    """Check the engine and the model's configuration and tokenizer, without loading its weights."""
+    """Check the engine and the model's configuration and tokenizer without loading the weights."""
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise InputError(
             f"judge {config.name}: vLLM is not installed; install it in this environment, use engine: hf, or start the model "
@@ -104,11 +105,11 @@ def _generate_batch(
             logits_processor=LogitsProcessorList([*steps, *_sampling(texts, config, draw)]),
         )
     new = output[:, inputs["input_ids"].shape[1] :]
-    # A model without an end-of-sequence token generates up to the limit.
+    # A model without an end-of-sequence token always generates up to the limit.
     end_tokens = [] if plan.eos_token_id is None else plan.eos_token_id
     ends = torch.isin(new, torch.tensor(end_tokens, device=new.device, dtype=new.dtype))
     whole = ends.any(dim=1)
-    # Number of tokens including the end-of-sequence token; a reply without one was cut off.
+    # Length including the end-of-sequence token; a reply without one was truncated.
     written = torch.where(whole, ends.int().argmax(dim=1) + 1, new.shape[1])
     rows = zip(
         tokenizer.batch_decode(new, skip_special_tokens=True),
@@ -124,19 +125,25 @@ def _generate_batch(
 def prompt_texts(
     tokenizer: Any, prompts: Sequence[Sequence[Message]], config: JudgeConfig
 ) -> tuple[list[str], bool]:
-    """Apply the judge's own template or the model's chat template; return the texts and whether to add special tokens."""
+    """Apply the judge's own template or the model's chat template.
+
+    Returns the texts and whether the tokenizer should add special tokens.
+    """
     if config.prompt_template is not None or tokenizer.chat_template is None:
         return [config.plain_prompt(messages) for messages in prompts], True
     chats = [[{"role": each.role, "content": each.content} for each in messages] for messages in prompts]
     texts = [
         tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats
     ]
-    # A chat template includes the beginning-of-sequence token.
+    # A chat template already includes the beginning-of-sequence token.
     return [str(text) for text in texts], False
 
 
 def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any]:
-    """Return processors for temperature, top_p and Gumbel noise: the argmax of noisy logits is a draw from their softmax."""
+    """Return processors for temperature, top_p and Gumbel noise.
+
+    The argmax of logits with Gumbel noise is a sample from their softmax.
+    """
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
     if not config.temperature:
@@ -148,13 +155,13 @@ def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any
 
 
 def row_seed(text: str, draw: Draw) -> int:
-    """Return the seed of a prompt's draw, below 2**56, from the judge's seed, the attempt and the prompt."""
+    """Return the seed of a draw, below 2**56, from the judge's seed, the attempt and the prompt."""
     name = f"{draw.seed}/{draw.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
 
 
 class _FirstPlace:
-    """Record the likeliest first tokens of every reply, before temperature and sampling."""
+    """Record each reply's top first tokens before temperature and sampling."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -166,13 +173,13 @@ class _FirstPlace:
         return scores
 
     def tokens(self, tokenizer: Any) -> list[TopLogprobs]:
-        """Return the tokens of each row as texts with natural log-probabilities, likeliest first."""
+        """Return each row's top tokens as text with natural log-probabilities, most likely first."""
         rows = zip(self._top.indices.tolist(), self._top.values.tolist(), strict=True)
         return [tuple(zip(map(tokenizer.decode, tokens), values, strict=True)) for tokens, values in rows]
 
 
 class _Gumbel:
-    """Add noise to each row's logits from the row's own generator, on the CPU so that all devices draw the same."""
+    """Add noise from each row's own generator to its logits, on the CPU so that all devices draw the same."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch
@@ -190,7 +197,7 @@ class _Gumbel:
 
 
 def load_vllm_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with vLLM; every prompt has its own seed, as in :func:`load_hf_judge`."""
+    """Load the judge's model with vLLM; each prompt has its own seed, as in :func:`load_hf_judge`."""
     with named_failures(config):
         model = _loaded_vllm(config.model)
     tokenizer = model.get_tokenizer()
@@ -219,7 +226,7 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
 
 def _vllm_reply(output: Any) -> Reply:
     [said] = output.outputs
-    # vLLM includes the drawn token even if it is not among the likeliest.
+    # vLLM includes the sampled token even if it is not among the top ones.
     likely = said.logprobs[0].values() if said.logprobs else ()
     top = tuple((str(token.decoded_token), float(token.logprob)) for token in likely)
     return Reply(

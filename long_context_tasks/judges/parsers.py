@@ -1,9 +1,10 @@
-r"""Read the score in a judge's reply, by the official rules or by repaired ones.
+r"""Parse the score in a judge's reply, by the official or by stricter rules.
 
-The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match anywhere and ignore the scale. If a judge quotes
-the response first, they can read the response's own "Score: \boxed{10}". The repaired rules read only the last score, and only if it
-ends the reply, as the judge prompts demand. If an earlier score differs, the last one must begin a sentence or a line or follow its label,
-because a score within a sentence may be a quotation. A doubtful reply has no score, so the judge is asked again.
+The official rules (ELITR-Bench's GPT-4 and Prometheus scripts) take the first match anywhere and ignore the
+scale. If a judge quotes the response first, they may read the response's own "Score: \boxed{10}". The
+stricter rules read only the last score, and only if it ends the reply, as the judge prompts require. If an
+earlier score differs, the last one must begin a sentence or a line or follow its label, because a score
+within a sentence may be a quotation. An ambiguous reply has no score, so the judge is called again.
 """
 
 import re
@@ -20,7 +21,7 @@ _OFFICIAL_BOX = re.compile(r"\\boxed{(\d+)}")
 _OFFICIAL_RESULT = re.compile(r"\[RESULT\] (\d+)")
 _JOINED = re.compile(r"\}[\s$]{0,4}(?:[-–—/~]|or|to|and)[\s$]{0,4}\Z", re.IGNORECASE)
 
-# \boxed, also with a doubled backslash, or with one that JSON has turned into a backspace or dropped.
+# \boxed, also with a doubled backslash, or with one that JSON turned into a backspace or dropped.
 _BOX = re.compile(r"\\[bB]oxed|\\fbox|\x08oxed|(?<![A-Za-z\\])boxed(?=\s{0,9}\{)")
 _IN_BOX = re.compile(
     r"\s*\{\s*(?!\s)(?:\\(?:text|textbf|mathrm|mathbf|bf)\s*\{([^{}]{0,40})\}|([^{}]{0,40}))\s*\}"
@@ -42,12 +43,12 @@ _OPENS_VERDICT = re.compile(
     r"(?:\A|\n|[.!?][\"')*_]{0,3}\s|\b(?:score|rating|grade|verdict)(?:\s+is)?\s*[:=]?)[\s*_$>#(\\\[-]{0,9}\Z",
     re.IGNORECASE,
 )
-# "8-9", "4/10" on another scale.
+# "8-9", or "4/10" on another scale.
 _GOES_ON = re.compile(r"\s{0,3}(?:[-–—/~]|out of|to|or|and)\s{0,3}\\{0,3}[\d({b]", re.IGNORECASE)
 
 
 def official_boxed(reply: str) -> str:
-    r"""Return the stored score of the official GPT judge: the digits of the first ``\boxed{digits}``, "-1" without one.
+    r"""Return the official GPT judge's score: the digits of the first ``\boxed{digits}``, otherwise "-1".
 
     >>> official_boxed(r"It says \boxed{10}. Wrong. \boxed{02}"), official_boxed(r"\boxed{ 7 }")
     ('10', '-1')
@@ -57,7 +58,7 @@ def official_boxed(reply: str) -> str:
 
 
 def official_result(reply: str) -> str:
-    """Return the stored score of the official Prometheus judge: the first ``[RESULT] digits`` doubled, "-2" without one.
+    """Return the official Prometheus judge's score: the first ``[RESULT] digits`` doubled, otherwise "-2".
 
     >>> official_result("Feedback: good. [RESULT] 4"), official_result("[RESULT]: 4")
     ('8', '-2')
@@ -66,14 +67,15 @@ def official_result(reply: str) -> str:
     try:
         return str(2 * int(match[1])) if match else NO_RESULT
     except ValueError:
-        # More digits than Python converts; the official script raises.
+        # More digits than Python converts; the official script raises an error.
         return NO_RESULT
 
 
 def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    r"""Return a parser of the last ``\boxed{number}`` of a reply.
+    r"""Return a parser for the last ``\boxed{number}`` in a reply.
 
-    If the last box is malformed, a range ("8-9") or outside the scale, the reply has no score: an earlier box does not replace it.
+    If the last box is malformed, a range ("8-9") or outside the scale, the reply has no score: an earlier box
+    does not replace it.
 
     >>> parse = last_boxed(1, 10)
     >>> parse(r"It says \boxed{10}. Wrong. Score: \boxed{2}"), parse(r"It says \boxed{10}, which is wrong.")
@@ -81,20 +83,21 @@ def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool
 
     Args:
         decimals: whether 8.5 is a score; 8.0 always is.
-        closing: whether only punctuation and "out of 10" may follow. Otherwise text without a heading may follow, because some judges
-            explain afterwards; then a quoted box counts if the judge writes none of its own.
+        closing: whether only punctuation and "out of 10" may follow. Otherwise any text without a heading may
+            follow, because some judges explain afterwards; a quoted box then counts if the judge writes none
+            of its own.
     """
     return _last_score(_BOX, _IN_BOX, low, high, decimals, closing)
 
 
 def last_result(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    """Return a parser of the last ``[RESULT] number`` of a reply (Prometheus), without doubling it.
+    """Return a parser for the last ``[RESULT] number`` in a reply (Prometheus), without doubling it.
 
     >>> parse = last_result(1, 5)
     >>> parse("It says [RESULT] 5. Wrong. [RESULT] (1)"), parse("[RESULT] 4.5"), parse("[RESULT] 4/5")
     (1.0, None, 4.0)
 
-    For the arguments see :func:`last_boxed`.
+    The arguments are those of :func:`last_boxed`.
     """
     return _last_score(_RESULT, _AFTER_RESULT, low, high, decimals, closing)
 
@@ -113,7 +116,8 @@ def _last_score(
 
     def parse(reply: str) -> float | None:
         answer = without_thinking(reply)
-        # An unclosed mark after other text is a quotation; thinking that begins a reply and never ends has no verdict.
+        # An unclosed mark after other text is a quotation; a reply that is all unfinished thinking has no
+        # verdict.
         quoted = answer.unclosed and answer.text.strip()
         text = _FENCE.sub("", narrow(reply if quoted else answer.text))
         marks = list(mark.finditer(text))

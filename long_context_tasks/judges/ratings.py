@@ -1,4 +1,4 @@
-"""Scores of several raters for the same items, from files of JSON lines."""
+"""Scores of several raters for the same items, from JSON Lines files."""
 
 import math
 import re
@@ -13,29 +13,32 @@ from long_context_tasks.schema.files import json_rows
 
 _SCALES = 'scales: give the lowest and the highest score of each rater, such as {"gpt-4": [1, 10]}'
 _NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
-"""Fields with numbers that are not scores, of ``lct judge run`` (turn, repeat) and ``lct annotate export`` (version)."""
+"""Numeric fields of ``lct judge run`` (turn, repeat) and ``lct annotate export`` (version) that are not
+scores.
+"""
 ORCA = "rating_orca"
-"""Prefix of the scores among the fields of ``lct orca score``; its other numbers are variances, intervals and counts."""
-# The path that results.evaluations.judged_path makes.
+"""Prefix of score fields in ``lct orca score`` output; its other numbers are variances, intervals and counts.
+"""
+# The path made by results.evaluations.judged_path.
 _JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
 
 @dataclass(frozen=True)
 class RatingTable:
-    # ids, clusters, labels: id, cluster and label of each item; labels are empty if none were requested
+    # ids, clusters, labels: id, cluster and label of each item; labels are empty if not requested
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
     labels: tuple[str, ...]
-    # Rater to scores in the order of the items; None marks a missing score.
+    # Rater -> scores in item order; None marks a missing score.
     ratings: Mapping[str, tuple[float | None, ...]]
-    # Lowest and highest score of the raters whose scale the rows state.
+    # Rater -> lowest and highest score, for raters whose scale the rows state.
     scales: Mapping[str, tuple[float, float]]
-    passed_over: tuple[str, ...]  # fields with numbers that their rows do not name as scores
+    passed_over: tuple[str, ...]  # numeric fields that their rows do not name as scores
 
     @property
     def note(self) -> str:
-        """Message about the fields that were passed over; empty without any."""
+        """Message about the skipped fields; empty if there are none."""
         names = ", ".join(self.passed_over)
         return names and f"not raters, because their rows do not name them: {names}; --raters can add them"
 
@@ -48,13 +51,15 @@ def read_ratings(
     also: Collection[str] = (),
     fewest: int = 2,
 ) -> RatingTable:
-    """Read scores from JSON lines; rows with the same id, even in different files (one per judge), belong to the same item.
+    """Read scores from JSON Lines; rows with the same id, even in different files, belong to the same item.
 
-    Unless ``raters`` names them, raters are the fields named in a row's ``scales``; in a row of ``lct orca score`` its means (:data:`ORCA`);
-    in a row that names none, every field with a number; and those of ``also``. A missing field or ``null`` marks a missing score.
+    Unless ``raters`` names them, the raters are: the fields named in a row's ``scales``; in a row of ``lct
+    orca score`` its means (:data:`ORCA`); in a row that names none, every numeric field; and those of
+    ``also``. A missing field or ``null`` marks a missing score.
 
-    A row of a rated answer (with a ``candidate``) needs no cluster if another row of its id has one. If no row of any file has a cluster, an
-    answer's cluster is its question. The mean of its ``ratings`` is the rater ``people``.
+    A row of a rated answer (with a ``candidate``) needs no cluster if another row with its id has one. If no
+    row of any file has a cluster, an answer's cluster is its question. The mean of its ``ratings`` is the
+    rater ``people``.
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
@@ -103,9 +108,9 @@ def read_ratings(
 def on_one_scale(
     table: RatingTable, raters: Sequence[str]
 ) -> tuple[Mapping[str, Sequence[float | None]], str]:
-    """Return the scores of raters for an intraclass correlation and a note; scores are mapped to 0 to 1 if scales differ.
+    """Return the raters' scores, ready for an intraclass correlation, and a note.
 
-    Scores stay as they are if the scale of a rater is not known.
+    Scores are rescaled to [0, 1] if the raters' scales differ, unless a rater's scale is unknown.
     """
     ratings = {name: table.ratings[name] for name in raters}
     scales = {name: table.scales[name] for name in raters if name in table.scales}
@@ -155,8 +160,8 @@ def _is_number(value: object) -> bool:
 
 
 def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], Collection[str] | None]]:
-    """Yield place, row and the raters that the row names; None if it names none."""
-    # Judges with the same name and different settings are distinguished by the label of their files.
+    """Yield each row with its location and the raters it names, or None if it names none."""
+    # Judges with the same name but different settings are distinguished by their files' label.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
     for path in files:

@@ -1,7 +1,7 @@
-"""Judge many items: read stored replies, make the other calls in parallel, return one verdict per item and seed in order.
+"""Judge many items: reuse stored replies, make the other calls in parallel, return verdicts in order.
 
-:func:`ask_all` requests texts instead of scores (labels, summaries, questions) through the same client and store, so that a build that
-was killed pays only for the missing replies.
+:func:`ask_all` requests text instead of scores (labels, summaries, questions) through the same client and
+store, so that an interrupted build pays only for the missing replies.
 """
 
 import asyncio
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient
 
 _LOG = logging.getLogger(__name__)
-# Failed batches in a row after which a local model is not asked again.
+# Consecutive failed batches after which a local model is given up.
 _FAILED_BATCHES = 3
-# Failed calls in a row, each after all its attempts, after which an endpoint is not asked again; at least the number in flight.
+# Consecutive failed calls, each after all its retries, after which an endpoint is given up; at least the
+# number in flight.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
 _SILENT = "two identical empty replies and were not asked again (if the judge thinks up to its token limit, raise max_tokens)"
-# Pause before checking again for the reply of another process.
+# Interval between checks for another process's reply.
 _CLAIMED_SECONDS = 0.02
 
 
@@ -47,7 +48,7 @@ class _Job:
 
     @property
     def silent(self) -> bool:
-        """Whether the last two replies are identical and empty, so that a third would cost money and be the same."""
+        """Whether the last two replies are identical and empty, so that a third would be a waste."""
         last = [(reply.text, reply.thinking, reply.finish_reason) for reply in self.replies[-2:]]
         return len(last) == 2 and last[0] == last[1] and not last[0][0].strip()
 
@@ -83,19 +84,22 @@ def judge_all(
     *,
     progress: bool = True,
 ) -> list[tuple[Verdict, ...]]:
-    """Judge items, using replies in the store.
+    """Judge items, reusing replies in the store.
 
-    A call that fails affects only its verdict. If as many calls in a row fail as are in flight, the endpoint is taken to be down and the
-    remaining calls are not made; another run makes them. Items with the same prompt share their calls.
+    A failed call affects only its own verdict. If as many consecutive calls fail as are in flight, the
+    endpoint is assumed to be down and the remaining calls are left to another run. Items with the same prompt
+    share their calls.
 
     Args:
-        generate: function of a model that the caller has loaded; None loads a local judge if a reply is missing.
+        generate: function of a model that the caller has loaded; None loads a local judge if a reply is
+            missing.
 
     Returns:
-        The verdicts on each request, one per seed of the judge, in order.
+        The verdicts on each request, one per judge seed, in order.
 
     Raises:
-        InputError: missing key, a model that cannot be loaded, a prompt that cannot be sent, or a store that cannot be written.
+        InputError: the key is missing, the model cannot be loaded, a prompt cannot be sent, or the store
+            cannot be written.
     """
     check_prompts(requests, config)
     jobs: dict[tuple[tuple[Message, ...], int | None], _Job] = {}
@@ -127,7 +131,7 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
 
 
 class _Run:
-    """Judge, rubric and store of a run, and its count of failures in a row."""
+    """A run's judge, rubric and store, with its count of consecutive failures."""
 
     def __init__(self, config: JudgeConfig, rubric: Rubric, store: Store) -> None:
         self._config, self._rubric, self._store = config, rubric, store
@@ -142,7 +146,7 @@ class _Run:
         job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
 
     def from_store(self, job: _Job) -> bool:
-        """Take the stored replies of a job; return whether they complete it."""
+        """Load a job's stored replies; return whether they complete it."""
         while job.score is None and len(job.replies) < self._config.asks and not job.silent:
             job.key = self._config.key(job.messages, job.draw)
             reply = self._store.get(job.key)
@@ -158,7 +162,7 @@ class _Run:
             self._take(job, reply)
 
     async def ask_endpoint(self, jobs: Sequence[_Job], done: Callable[[], object]) -> None:
-        """Make the calls of all jobs, with as many in flight as the judge file allows."""
+        """Make the calls of all jobs, with as many in flight as configured."""
         from long_context_tasks.judges.client import EndpointClient
 
         config = self._config
@@ -202,7 +206,7 @@ class _Run:
         """
         from long_context_tasks.judges.client import EndpointError
 
-        # Another process may have stored the reply since from_store.
+        # Another process may have stored the reply in the meantime.
         while job.score is None and not self.from_store(job):
             with self._store.claimed(key := job.key) as ours:
                 if not ours:
@@ -213,7 +217,7 @@ class _Run:
                     reply = await client.complete(job.messages, job.draw)
                 except EndpointError as error:
                     job.error = str(error)
-                    # A refused prompt (too long, for example) does not mean that the endpoint is down.
+                    # A rejected prompt (e.g. too long) does not mean that the endpoint is down.
                     self._failed += error.status not in (400, 413, 422)
                     return True
                 self._failed = 0
@@ -224,16 +228,16 @@ class _Run:
         return True
 
     async def _sync(self) -> None:
-        """Synchronise the store with the disk in a thread while calls continue."""
+        """Sync the store to disk in a thread while calls continue."""
         while self._unsynced:
             self._unsynced = False
             await asyncio.to_thread(self._store.sync)
             await asyncio.sleep(_SYNC_SECONDS)
 
     def ask_local(self, jobs: Sequence[_Job], generate: Generate, done: Callable[[int], object]) -> None:
-        """Generate in batches with a common seed and attempt, and store each batch."""
+        """Generate in batches that share a seed and attempt, and store each batch."""
         config = self._config
-        # A greedy reply does not change on another attempt.
+        # A greedy reply does not change on retry.
         asks = config.asks if config.temperature else 1
         size = kind_of(config).chunk or config.batch_size
         for attempt in range(asks):
@@ -259,14 +263,15 @@ class _Run:
                     done(sum(job.score is not None or error is not None or last for job in batch))
 
     def _ask_batch(self, batch: Sequence[_Job], generate: Generate) -> str | None:
-        """Generate a batch; return the name of the error, or None."""
+        """Generate a batch; return the error's name, or None."""
         config = self._config
         try:
             replies = generate([job.messages for job in batch], batch[0].draw)
         except InputError:
             raise
         except Exception as error:
-            # A model's code may raise anything (out of memory, prompt over the window); the other verdicts must not be lost.
+            # Model code may raise anything (out of memory, prompt longer than the window); the other verdicts
+            # must not be lost.
             _LOG.exception("judge %s: a batch of %d prompts failed", config.name, len(batch))
             return type(error).__name__
         if len(replies) != len(batch):
@@ -284,13 +289,13 @@ Prompt = tuple[Message, ...]
 class TextReply:
     text: str | None  # None without a usable answer
     reason: str | None = None  # None, unparsable (no answer was usable) or endpoint_failed (no answer)
-    cut: bool = False  # the endpoint cut off the answer at max_tokens
-    error: str | None = None  # error of the endpoint
+    cut: bool = False  # the endpoint truncated the answer at max_tokens
+    error: str | None = None  # the endpoint's error
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Answers to some prompts, in order, and their cost."""
+    """Answers to prompts, in order, and their cost."""
 
     answers: tuple[TextReply, ...]
     summary: Summary
@@ -304,7 +309,7 @@ def ask_all(
     usable: Callable[[str], object] = str.strip,
     progress: bool = True,
 ) -> Asked:
-    """Return a model's answers to prompts, using answers in the store. Equal prompts share a call."""
+    """Return a model's answers to prompts, reusing answers in the store. Equal prompts share a call."""
     check_reads_prompts(config)
     config = config.changed(seeds=config.seeds[:1], logprobs=None)
     rubric = Rubric("text", 0.0, 1.0, lambda reply: 1.0 if usable(reply) else None)

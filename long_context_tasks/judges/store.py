@@ -1,14 +1,15 @@
-"""Store of a judge's replies on disk, one JSON line each, so that a killed run resumes where it stopped.
+"""On-disk store of a judge's replies, one JSON line each, so that a killed run resumes where it stopped.
 
-Whole lines are appended under a lock between processes. A reply is handed to the operating system before its call counts as done, so a
-killed process loses only calls in flight; the disk is synchronised soon after. A process that is killed while writing leaves at most one
-incomplete line, which readers skip and count; the next writer begins a new line.
+Whole lines are appended under an inter-process lock. A reply is written to the operating system before its
+call counts as done, so a killed process loses only calls in flight; the disk is synced soon after. A process
+killed while writing leaves at most one incomplete line, which readers skip and count; the next writer starts
+a new line.
 
-JSON lines instead of SQLite, because a reply costs money: an append takes 0.02 ms, a safe commit 0.7 ms; the write-ahead log, which is as
-fast, does not work on the network file systems of clusters; a damaged line loses one reply, a damaged page a database; and common tools
-can read, split and join the files.
+The format is JSON Lines instead of SQLite because a reply costs money. An append takes 0.02 ms, a safe commit
+0.7 ms, and SQLite's equally fast write-ahead log does not work on cluster network file systems. A damaged
+line loses one reply, a damaged page a database. Common tools can read, split and join the files.
 
-The file contains replies, but no addresses, API keys or prompts (only the hash in a reply's key).
+The file contains replies, but no URLs, API keys or prompts (only their hash in a reply's key).
 """
 
 import errno
@@ -34,26 +35,27 @@ _SHOWN = 10
 
 
 def default_store_path(config: JudgeConfig) -> Path:
-    """Return the default path of a judge's store, in the user's cache because replies may quote gold answers."""
+    """Return a judge's default store path, in the user's cache because replies may quote gold answers."""
     return cache_dir() / "judges" / f"{config.name}.jsonl"
 
 
 class Store:
-    """An append-only file of replies by key, safe for several threads and processes."""
+    """An append-only file of replies by key, safe for concurrent threads and processes."""
 
     def __init__(self, path: Path) -> None:
         """Open a store and read its replies; create a missing file."""
         self.path = path
-        self.damaged: list[int] = []  # numbers of the lines that could not be read; they stay in the file
+        self.damaged: list[int] = []  # numbers of unreadable lines, which stay in the file
         self._replies: dict[str, Reply] = {}
         self._read_to = self._lines = 0
         self._claims: int | None = None
-        # A separate lock for reading, because the event loop reads and must not wait for another thread's write to the disk.
+        # A separate lock, because the event loop reads and must not wait for another thread's disk write.
         self._reading = threading.Lock()
         self._writing = threading.Lock()
         with self._named_failures():
             path.parent.mkdir(parents=True, exist_ok=True)
-            # No process writes while this one has the lock, so a process that died has left an unfinished line.
+            # No process can write while this one holds the lock, so an unfinished line was left by a dead
+            # process.
             with self._locked() as file:
                 self._refresh()
                 unfinished = os.fstat(file).st_size > self._read_to
@@ -67,7 +69,7 @@ class Store:
         return len(self._replies)
 
     def get(self, key: str) -> Reply | None:
-        """Return the stored reply to a call, including those of other processes; None without one."""
+        """Return the stored reply to a call, including other processes' replies; None if there is none."""
         if key not in self._replies:
             with self._named_failures():
                 self._refresh()
@@ -77,9 +79,10 @@ class Store:
     def claimed(self, key: str) -> Iterator[bool]:
         """Claim a call against other processes; yield whether this process may make it.
 
-        The claim ends with the block or the process. If the file system has no locks, every call may be made.
+        The claim ends with the block or the process. If the file system has no locks, every process may make
+        the call.
         """
-        # A file of its own, because closing any handle of a file ends this process's locks on it.
+        # A separate file, because closing any handle of a file releases this process's locks on it.
         place = zlib.crc32(key.encode())
         try:
             if self._claims is None:
@@ -96,9 +99,10 @@ class Store:
             fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
 
     def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
-        """Store replies by key, so that they survive the process and, with ``sync``, the machine; a known key keeps its first reply.
+        """Store replies by key; if a key already exists, its first reply is kept.
 
-        Waiting for the disk takes time, so it can be done later for many replies, by :meth:`sync`.
+        Replies survive a process crash and, with ``sync``, a machine crash. Syncing is slow, so it can be
+        done later for many replies with :meth:`sync`.
         """
         with self._named_failures(), self._writing, self._locked() as file:
             self._refresh()
@@ -112,7 +116,7 @@ class Store:
             self.sync()
 
     def sync(self) -> None:
-        """Wait until all appended replies are on the disk."""
+        """Wait until all appended replies are on disk."""
         with self._named_failures():
             if self.path.exists():
                 file = os.open(self.path, os.O_RDWR)
@@ -145,27 +149,29 @@ class Store:
         """Append whole lines, after a line break if the file ends in an unfinished line."""
         text = "".join(map(_line, replies, replies.values()))
         size = os.fstat(file).st_size
-        # Reading stops after the last whole line, and no other process is writing now, so anything after it is an unfinished line.
+        # Reading stops after the last whole line, and no other process can write now, so anything after it is
+        # an unfinished line.
         unfinished = size != self._read_to
         data = memoryview((("\n" if unfinished else "") + text).encode("ascii"))
         while data:
             data = data[os.write(file, data) :]
         with self._reading:
             if self._read_to == size:
-                # Only this process has written, so these lines need no reading. Otherwise _refresh reads them and the unfinished line.
+                # Only this process has written, so these lines need not be read. Otherwise _refresh reads
+                # them and skips the unfinished line.
                 self._replies.update(replies)
                 self._read_to += len(text)
                 self._lines += len(replies)
 
     def _refresh(self) -> None:
-        """Read the whole lines that were added since the last call."""
+        """Read the whole lines added since the last call."""
         with self._reading:
             try:
                 size = self.path.stat().st_size
             except FileNotFoundError:
                 size = 0
             if size < self._read_to:
-                # The file was truncated or removed; known replies stay known.
+                # The file was truncated or removed; replies already read are kept.
                 self._read_to = self._lines = 0
                 self.damaged.clear()
             if size == self._read_to:
@@ -174,7 +180,7 @@ class Store:
                 file.seek(self._read_to)
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
-            # Not splitlines, which also splits at other bytes.
+            # Not splitlines, which also splits at other characters.
             for number, line in enumerate(whole.split(b"\n"), start=self._lines + 1):
                 if not line.strip():
                     continue

@@ -21,20 +21,21 @@ logger = logging.getLogger(__name__)
 class Judging:
     """A benchmark's functions for a judged task. Rubrics have names; a judge file may choose one."""
 
-    rubric: Callable[[str], Rubric]  # returns the rubric of a name, in the language of the task
-    # Returns the requests to the judge, from case, responses (one per turn; None after a failure of ours) and rubric name. A response may have
-    # any number of requests; meta["turn"] is its turn.
+    rubric: Callable[[str], Rubric]  # returns the named rubric in the task's language
+    # Returns the judge requests for a case, its responses (one per turn; None after a failure on our side)
+    # and a rubric name. A response may have any number of requests; meta["turn"] is its turn.
     requests: Callable[[Case, Sequence[str | None], str], list[JudgeRequest]]
-    # Returns every metric of a turn, from case, turn, response, verdicts (in the order of the turn's requests, one per seed of the judge; empty
-    # if nothing was judged), rubric name and status (None, or a failure of ours).
+    # Returns all metrics of a turn. Arguments: case, turn, response, verdicts (in the order of the turn's
+    # requests, one per judge seed; empty if nothing was judged), rubric name and status (None, or a failure
+    # on our side).
     score_turn: Callable[[Case, int, str | None, Sequence[Verdict], str, str | None], CaseScores]
-    default: str  # name of the rubric if the judge file names none
-    # Metrics that need verdicts; without a judge they have no value, not even for a failure of the model.
+    default: str  # rubric used if the judge file names none
+    # Metrics that need verdicts; without a judge they have no value, even for a failure of the model.
     metrics: tuple[str, ...]
 
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
-"""Case to the verdicts on each of its turns, in the order of its requests, one per seed; empty if nothing was judged."""
+"""Case -> verdicts on each turn, in request order, one per seed; empty if nothing was judged."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class TaskJudge:
         return {**self.config.description(), "rubric": self.rubric_name}
 
     def check(self, task: LoadedTask | None = None) -> None:
-        """Check the judge before costly work, with one tiny call, and that it can take the prompts of a task."""
+        """Check the judge with one tiny call before expensive work, and that it accepts the task's prompts."""
         if task is not None:
             case = task.cases.cases[0]
             requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
@@ -60,7 +61,7 @@ class TaskJudge:
     def verdicts(
         self, task: LoadedTask, responses: Mapping[str, Sequence[Response]], *, progress: bool = True
     ) -> tuple[Verdicts, str]:
-        """Judge responses, using replies in the store; return the verdicts, and one line that summarizes them."""
+        """Judge responses, reusing stored replies; return the verdicts and a one-line summary."""
         requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []
         for case_id, turns in responses.items():
@@ -80,7 +81,7 @@ class TaskJudge:
 
 
 class BatchedJudge:
-    """A judge for a host that scores each case in a thread of its own: waiting cases are judged together, one batch after another."""
+    """A judge for a host that scores each case in its own thread: waiting cases are judged in batches."""
 
     def __init__(self, judge: TaskJudge, task: LoadedTask) -> None:
         self._judge, self._task = judge, task
@@ -91,9 +92,9 @@ class BatchedJudge:
     def verdicts(
         self, case: str, responses: Sequence[Response], repeat: int = 0
     ) -> Sequence[Sequence[Verdict]]:
-        """Wait for the verdicts on each turn of a case and return them; empty if judging fails, which is logged.
+        """Wait for and return the verdicts on each turn of a case; empty if judging fails, which is logged.
 
-        Several responses to a case are distinguished by the number of the repeat.
+        ``repeat`` distinguishes several responses to the same case.
         """
         self._waiting[repeat, case] = responses
         with self._batch:
@@ -103,7 +104,7 @@ class BatchedJudge:
                 try:
                     found, line = self._judge.verdicts(self._task, batch, progress=False)
                 except Exception:
-                    # A failing judge must not lose the responses, which cost more than the verdicts.
+                    # A judge failure must not lose the responses, which cost more than the verdicts.
                     logger.exception("%s: judging failed", self._task.name)
                 else:
                     logger.info("%s: %s", self._task.name, line)
@@ -112,9 +113,10 @@ class BatchedJudge:
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
-    """Return a task, with the metrics of the judge's kind if it has its own, and its judge, by default that of the options or the environment.
+    """Return a task, with the metrics of the judge's kind if it has its own, and its judge.
 
-    The judge is None if none is named or the task needs none.
+    The judge defaults to that of the options or the environment; it is None if none is configured or the task
+    needs none.
     """
     if task.judging is None and task.asked_and_right is None:
         return task, None
@@ -138,7 +140,8 @@ def score_turns(
     """Compute every metric of every turn of a case.
 
     Args:
-        rubric: name of the rubric that was used; None if nothing was judged, and then no turn has points, not even the lowest.
+        rubric: name of the rubric used; if None, nothing was judged and no turn gets a score, not even the
+            lowest.
     """
     if task.judging is None:
         return [task.score(case.only(turn), each.text, each.status) for turn, each in enumerate(responses)]

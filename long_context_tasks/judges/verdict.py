@@ -1,4 +1,4 @@
-"""Requests to a judge, its replies, the scores in them, and their cost."""
+"""Judge requests and replies, the scores in them, and their cost."""
 
 import statistics
 from collections import Counter
@@ -10,14 +10,14 @@ from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.schema import Message
 
 TopLogprobs = tuple[tuple[str, "float | None"], ...]
-"""Likely first tokens of a reply with their natural log-probabilities (None if unknown)."""
+"""Top first tokens of a reply with their natural log-probabilities (None if unknown)."""
 
 
 @dataclass(frozen=True)
 class JudgeRequest:
     """One item to judge."""
 
-    id: str  # of the item in messages and results
+    id: str  # identifies the item in messages and results
     messages: tuple[Message, ...]  # judge prompt, which contains the response to judge
     meta: Mapping[str, Any] = field(default_factory=dict)  # values for the caller; not part of the key
 
@@ -29,13 +29,13 @@ class Rubric:
     name: str  # such as ten_point
     low: float
     high: float
-    parse: Callable[[str], float | None]  # returns the score in the text of a reply; None without one
-    # Returns the score by the log-probabilities of the first token, None without one, for judges with logprobs; without this function the text
-    # is parsed.
+    parse: Callable[[str], float | None]  # returns the score in a reply's text; None if there is none
+    # Returns the score from the first token's log-probabilities, or None, for judges with logprobs; without
+    # this function the text is parsed.
     weigh: Callable[[TopLogprobs], float | None] | None = None
 
     def score(self, reply: str) -> float | None:
-        """Return the score in a reply; None without a score, and for a score outside the scale.
+        """Return the score in a reply; None if it is missing or outside the scale.
 
         >>> Rubric("ten_point", 1, 10, float).score("11") is None
         True
@@ -43,8 +43,9 @@ class Rubric:
         return self.score_reply(Reply(reply), weighed=False)
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
-        """Return the score of a reply; with ``weighed``, scores are weighed by their probability."""
-        # A reply without log-probabilities then has no score, because weighed and unweighed scores must not be averaged.
+        """Return a reply's score; with ``weighed``, the mean score weighted by token probabilities."""
+        # A reply without log-probabilities then has no score, because weighted and unweighted scores must not
+        # be averaged.
         if not weighed or self.weigh is None:
             value = self.parse(reply.text)
         else:
@@ -53,12 +54,12 @@ class Rubric:
 
 
 class Usage(NamedTuple):
-    """Number of tokens of some calls."""
+    """Token counts of calls."""
 
     replies: int = 0  # number of answered calls
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    uncounted: int = 0  # number of answered calls without counts from the endpoint, which the sums lack
+    uncounted: int = 0  # answered calls without token counts from the endpoint, missing from the sums
 
     @classmethod
     def total(cls, usages: Iterable["Usage"]) -> "Usage":
@@ -76,10 +77,10 @@ class Reply:
     """One answered call."""
 
     text: str  # raw reply; may be empty
-    # prompt_tokens, completion_tokens: counts of the endpoint; None without counts
+    # prompt_tokens, completion_tokens: the endpoint's counts; None without counts
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    finish_reason: str | None = None  # the endpoint's; length: cut off at max_tokens
+    finish_reason: str | None = None  # as sent by the endpoint; length: truncated at max_tokens
     top_logprobs: TopLogprobs | None = None  # None if not requested or not returned
     thinking: str = ""  # thinking that the endpoint returned without any text; empty if there is text
 
@@ -95,22 +96,24 @@ class Verdict:
 
     score: float | None  # on the rubric's scale; None without a score, never a substitute such as 0
     reason: str | None  # None, unparsable (no reply had a score) or endpoint_failed (a call was not answered)
-    # Raw reply with the score, or the last one without a score; None without any reply.
+    # Raw reply with the score, or the last one if none has a score; None without any reply.
     feedback: str | None
     replies: tuple[str, ...]  # all raw replies in order; the official code reads the first
     seed: int | None  # seed in the judge file
-    key: str  # key of the last call in the store
+    key: str  # storage key of the last call
     usage: Usage = field(default_factory=Usage)  # tokens of all replies
-    spent: Usage = field(default_factory=Usage)  # of those that this run paid for; the others were stored
-    error: str | None = None  # of the endpoint
-    top_logprobs: TopLogprobs | None = None  # those of the reply in feedback
+    spent: Usage = field(
+        default_factory=Usage
+    )  # tokens of the replies paid for by this run; the others were stored
+    error: str | None = None  # the endpoint's error
+    top_logprobs: TopLogprobs | None = None  # log-probabilities of the reply in feedback
 
     @property
     def attempts(self) -> int:
         return len(self.replies)
 
     def row(self) -> dict[str, Any]:
-        """Return plain values for a host's sample log, independent of whether the replies came from the store."""
+        """Return plain values for a host's sample log, whether or not the replies came from the store."""
         row: dict[str, Any] = {
             "score": self.score,
             "reason": self.reason,
@@ -130,12 +133,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts and cost of a judge's run."""
+    """Counts and cost of a judge run."""
 
     total: int  # number of verdicts
     judged: int  # number of verdicts with a score
-    reasons: dict[str, int]  # number of the other verdicts by reason
-    # usage, spent: tokens of all calls, and of those that this run paid for; items with the same prompt share one
+    reasons: dict[str, int]  # number of verdicts without a score, by reason
+    # usage, spent: tokens of all calls, and of those paid for by this run; items with the same prompt share
+    # one
     usage: Usage
     spent: Usage
     cost_spent: float | None  # price of spent; None without prices in the judge file
@@ -171,6 +175,6 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
 
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
-    """Return the mean of an item's scores by several seeds of a judge, without missing ones; None without any."""
+    """Return the mean of an item's scores across judge seeds, ignoring missing ones; None if all are missing."""
     given = [score for score in scores if score is not None]
     return statistics.fmean(given) if given else None
