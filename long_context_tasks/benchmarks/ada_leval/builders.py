@@ -1,4 +1,4 @@
-"""Builders of cases with their settings and sources. `lct build --help` reads all of them, so nothing heavy is imported here."""
+"""Case builders with settings and sources, read by `lct build --help`; imports stay light."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ def _hint_cap(side: str) -> Any:
 
 @dataclass(frozen=True)
 class TSortSettings(BuildSettings):
-    """Settings of the TSort builder; None takes the paper's."""
+    """Settings for the TSort builder; None uses the paper's value."""
 
     segments: Annotated[
         Whole, option("Number of segments to put in order. Default: 4", _BOOKS_PANEL, ge=2, le=26)
@@ -68,7 +68,7 @@ class TSortSettings(BuildSettings):
             ge=1,
         ),
     ] = None
-    # Which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
+    # Forms of books used; the paper excludes epistolary works and poetry (section 3.2).
     forms: Annotated[
         Listed[Literal["novel", "letters", "play", "verse"]],
         option(
@@ -77,13 +77,13 @@ class TSortSettings(BuildSettings):
             _BOOKS_PANEL,
         ),
     ] = ("novel",)
-    # Not an option: only recast cases fill their length by the choice of the text before and after.
+    # Not an option: only recast cases fill their length by choosing the text before and after.
     fill: bool = False
 
 
 @dataclass(frozen=True)
 class ConstraintSettings(BuildSettings):
-    # A question with two answers may be longer than shorter prompts.
+    # At shorter lengths, a question with two answers may not fit.
     SHORTEST = 1_000
 
 
@@ -139,7 +139,8 @@ class BestAnswerSettings(BuildSettings):
             le=1,
         ),
     ] = 0.4
-    # Which set of tags the share is of: the smaller of the two, or their union; the paper says neither.
+    # The denominator of the share: the smaller of the two tag sets, or their union; the paper does not
+    # specify it.
     shared_of: Annotated[
         Literal["smaller", "union"],
         option(
@@ -147,7 +148,7 @@ class BestAnswerSettings(BuildSettings):
             _POSTS_PANEL,
         ),
     ] = "smaller"
-    # Fewest other answers to the question itself.
+    # Minimum number of other answers to the question itself.
     min_own: Annotated[
         Whole,
         option(
@@ -158,8 +159,8 @@ class BestAnswerSettings(BuildSettings):
         ),
     ] = 1
     min_fill: Annotated[Number, option(MIN_FILL, ALL_TASKS, gt=0, le=1)] = 0.8
-    # Lengths that are not built but at which the questions must do as well, so that builds of single lengths
-    # take the same questions.
+    # Lengths that may not be built now but that questions must also fit, so that separate builds use the same
+    # questions.
     same_as: Annotated[
         tuple[int, ...] | None,
         BeforeValidator(_same_as),
@@ -190,7 +191,7 @@ class TSortBuilder(Builder[TSortSettings]):
 
 
 class RecastTSortBuilder(Builder[TSortSettings]):
-    """TSort from public novels with other names; cases fill their length, whatever the paper's caps."""
+    """TSort from public novels with replaced names; cases fill their length, whatever the paper's caps."""
 
     settings = TSortSettings
     source = CARRIERS
@@ -201,7 +202,7 @@ class RecastTSortBuilder(Builder[TSortSettings]):
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
         novels = carriers_of(Options(carriers=source), NOVELS, self.name)
-        # Novels would otherwise give thousands of cases.
+        # Novels would otherwise yield thousands of cases.
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
         return build_tsort(self.files(settings), novels, settings, folder, work, recast=True)
 
@@ -221,7 +222,7 @@ class BestAnswerBuilder(Builder[BestAnswerSettings]):
 
 
 class ConstraintBuilder(Builder[ConstraintSettings]):
-    """BestAnswer from a seed: the accepted answer is the only one that meets all requirements."""
+    """BestAnswer from a seed: only the accepted answer meets all requirements."""
 
     settings = ConstraintSettings
     sharded = True

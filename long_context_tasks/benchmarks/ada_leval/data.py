@@ -1,10 +1,10 @@
-"""Load tasks: cases from published files, a folder of built cases, the synthetic forum, or recast novels.
+"""Load tasks from published files, a folder of built cases, the synthetic forum, or recast novels.
 
-Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
+Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are streamed once into a case
 folder in the cache. Settings and indices follow the official code.
 
-Every case of a task that generates has the token counts of its prompt in cl100k and in ``lct_tokenizer``; missing counts are
-computed once and cached.
+Every case of a generative task has its prompt's token counts in cl100k and in ``lct_tokenizer``; missing
+counts are computed once and cached.
 """
 
 import json
@@ -53,16 +53,16 @@ from long_context_tasks.tokens import (
 NAME = "ada_leval"
 POSITIONS = ("front", "mid", "rear")
 INTERVALS = ("strict_accuracy", "official_accuracy")
-# Tokens from which the paper runs 200 cases instead of 1,000.
+# Number of tokens from which the paper runs 200 cases instead of 1,000.
 _ULTRA_LONG = 32_000
-# Ends of the names of builders and of their files, by source of the cases.
+# Suffixes of builder and file names, by source of the cases.
 _EDITIONS = {"seed": "_synthetic", "recast": "_recast"}
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
-    """Load a task: choose its cases, apply the variant, group the cases of one text, and count the prompts."""
+    """Load a task: choose its cases, apply the variant, group cases by document, and count the prompts."""
     spec = parse_task(name)
-    # Results record what was run: a task's own length takes precedence over lct_length.
+    # Results record what was run: a task's fixed length takes precedence over lct_length.
     options = replace(options, length=spec.tokens or options.length)
     by_likelihood = spec.scoring == "likelihood"
     edition = _EDITIONS.get(spec.source, "")
@@ -74,7 +74,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     else:
         # Candidates are scored, not counted.
         if options.tokenizer is not None and not by_likelihood:
-            tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
+            tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is built
         if spec.source == "published":
             cases = _official(spec, options)
         else:
@@ -85,7 +85,8 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     if by_likelihood:
         _require_segments(chosen, cases.documents)
     chosen = apply(chosen, spec.variant, options)
-    # The cases are chosen in the official order; then those of one document become adjacent, for prefix caches.
+    # Cases are chosen in the official order; then those with the same document become adjacent, for prefix
+    # caching.
     order = {
         document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
     }
@@ -111,8 +112,8 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
 
 
 def _countable(case: Case, documents: Documents) -> Countable:
-    """Return the key of a prompt's count in the cache, and the prompt."""
-    # Cutting needs the tokenizer, so the key of a cut prompt is made from the whole one.
+    """Return the cache key of a prompt's token count, and a function that returns the prompt."""
+    # Truncation needs the tokenizer, so a truncated prompt's key is made from the whole one.
     if "cut" not in case.inputs:
         text = prompts.prompt(case, documents)
         return text, lambda: text
@@ -122,7 +123,10 @@ def _countable(case: Case, documents: Documents) -> Countable:
 
 
 def _number_of_all(spec: TaskSpec, options: Options, available: int) -> int:
-    """Return the number of cases that run without ``lct_n`` and ``lct_subset``: the official size for open models."""
+    """Return the number of cases that run without ``lct_n`` and ``lct_subset``.
+
+    Published data use the official size for open models.
+    """
     if options.cases is not None:
         return available
     if spec.source != "published":
@@ -153,7 +157,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
-    """Return the cases of a variant, without token counts if their prompts change."""
+    """Apply a variant to the cases; token counts are removed if the prompts change."""
     kind = variant.split("_", maxsplit=1)[0]
     if kind in POSITIONS:
         return [_moved(case, kind) for case in cases]
@@ -194,12 +198,15 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
 
 
 def has_data(name: str, options: AdaLevalOptions) -> bool:
-    """Return whether the published file of a task, of any length if none is given, or the carriers of a recast one are there."""
+    """Return whether a task's published file, or a recast task's carriers, are available.
+
+    Without a length, the file of any length suffices.
+    """
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     spec = parse_task(name)
     if spec.source == "recast":
-        carriers_of(options, NOVELS, name)  # raises if they are missing
+        carriers_of(options, NOVELS, name)  # raises InputError if they are missing
         return True
     length, files = spec.tokens or options.length, spec.card.files
     for file_name in [files.get(format_length(length), "")] if length else files.values():
@@ -219,7 +226,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
             f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases"
         )
-    # Files are named by the paper's lengths, whatever way the user wrote it.
+    # Files are named by the paper's lengths, however the user wrote the length.
     name = format_length(length)
     file_name = spec.card.files.get(name)
     if file_name is None:
@@ -309,7 +316,7 @@ def convert(path: Path, kind: str, task: str, length: int, folder: Path, source:
             documents = {text_key(text): text for text in row.texts}
             writer.add_documents(documents.items())
             case = row.to_case(task)
-            seen[case.id] += 1  # the file repeats some questions with the same place of the answer
+            seen[case.id] += 1  # the file repeats some questions with the same answer position
             yield replace(
                 case,
                 id=case.id if seen[case.id] == 1 else f"{case.id}_{seen[case.id]}",
@@ -326,13 +333,13 @@ _PARTS = 5
 
 
 def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
-    """Return the place of the accepted answer among those of BestAnswer, in fifths; nothing for TSort and moved answers.
+    """Return the accepted answer's position in fifths for BestAnswer; nothing for TSort and moved answers.
 
     >>> labels_of("4711_A2", {"num_answers": 4})
     {'accepted_answer_at': '20–40 %'}
     """
     match, number = _ACCEPTED.search(case), labels.get("num_answers")
-    # Published and built cases share this; only BestAnswer has designations.
+    # Published and built cases share the format; only BestAnswer ids have designations.
     if match is None or not isinstance(number, int) or "position" in labels or not int(match[1]) <= number:
         return {}
     part = int((int(match[1]) - 0.5) / number * _PARTS)

@@ -1,4 +1,4 @@
-"""Options of Ada-LEval's tasks."""
+"""Options for Ada-LEval's tasks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,6 +8,6 @@ from long_context_tasks.schema.options import Options
 
 @dataclass(frozen=True)
 class AdaLevalOptions(Options):
-    """Common options, and how a ``_cut*`` variant cuts."""
+    """Common options, plus the truncation used by ``_cut*`` variants."""
 
-    cut_keep: Literal["front", "rear"] = "front"  # the end of the answers that is kept
+    cut_keep: Literal["front", "rear"] = "front"  # which end of the answers is kept

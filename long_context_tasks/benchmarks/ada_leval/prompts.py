@@ -1,7 +1,8 @@
-"""Prompts of the cases.
+"""Render the prompts of cases.
 
-BestAnswer prompts are those of the official code, to the byte. Published TSort files contain their prompts; those of built TSort
-cases are reconstructed from Appendix B of the paper with the white space of the official BestAnswer prompt.
+BestAnswer prompts equal those of the official code byte for byte. Published TSort files contain their
+prompts; those of built TSort cases are reconstructed from Appendix B of the paper, with the white space of
+the official BestAnswer prompt.
 """
 
 import itertools
@@ -27,22 +28,22 @@ def template(name: str) -> str:
 
 
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
-    """Return the official BestAnswer prompt (official code; Appendix B); texts go in as they are."""
+    """Return the official BestAnswer prompt (official code; Appendix B); texts are inserted unchanged."""
     return "".join(bestanswer_parts(question, answers))
 
 
 def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
-    """Return the prompt in parts whose tokens add up; the part of an answer is the same at any place."""
+    """Return the prompt in parts with additive token counts; an answer's part is position-independent."""
     asked = "" if question is None else f"{QUESTION}{question}{GAP}"
     parts = [f"{template('bestanswer')}{asked}", ANSWERS]
     for number, answer in enumerate(answers, start=1):
         parts += (f"A{number}", f":\n\n{answer}{GAP}")
-    # The line end at the start of the footer joins the line ends before it.
+    # The newline at the start of the footer joins the newlines before it.
     return [*parts[:-1], parts[-1] + FOOTER]
 
 
 def example_order(n: int) -> list[int]:
-    """Return the example answer of the instruction; for four segments it is the paper's.
+    """Return the example answer in the instruction; for four segments it is the paper's.
 
     >>> example_order(4), example_order(5)
     ([4, 1, 3, 2], [5, 1, 4, 2, 3])
@@ -52,7 +53,7 @@ def example_order(n: int) -> list[int]:
 
 @lru_cache
 def tsort_instruction(n: int) -> str:
-    """Return the instruction of TSort with ``n`` segments; for four it is Appendix B's."""
+    """Return the TSort instruction for ``n`` segments; for four it is that of Appendix B."""
     example = example_order(n)
     return template("tsort").format(
         n=n,
@@ -67,7 +68,7 @@ def tsort_labels(n: int) -> list[str]:
 
 
 def render_tsort(before: str, segments: Sequence[str], after: str) -> str:
-    """Return the TSort prompt, reconstructed: the instruction of Appendix B, then the case laid out as its sample."""
+    """Return the reconstructed TSort prompt: instruction of Appendix B, case in the layout of its sample."""
     texts = zip(tsort_labels(len(segments)), [before, *segments, after], strict=True)
     return tsort_instruction(len(segments)) + "".join(
         f"{label} {text}{GAP}" if text else label + GAP for label, text in texts
@@ -75,7 +76,7 @@ def render_tsort(before: str, segments: Sequence[str], after: str) -> str:
 
 
 def render_arrangements(before: str, segments: Sequence[str], after: str) -> list[str]:
-    """Return the plain text with its segments in every order, in the order of ``itertools.permutations`` (section 4.5.1)."""
+    """Return the text with its segments in every order, as in ``itertools.permutations`` (section 4.5.1)."""
     return [
         GAP.join(text for text in (before, *order, after) if text)
         for order in itertools.permutations(segments)
@@ -83,14 +84,14 @@ def render_arrangements(before: str, segments: Sequence[str], after: str) -> lis
 
 
 def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
-    """Return the text before, the segments as shown, and the text after from the prompt of a published TSort case.
+    """Split a published TSort prompt into the text before, the segments as shown, and the text after.
 
-    Labels begin a line; those of the sample in the instruction are ignored.
+    Labels begin a line; those in the instruction's sample are ignored.
 
     Raises:
         ValueError: a label is missing or occurs more than once, so that the texts cannot be separated.
     """
-    # The instruction shows the same labels in its sample.
+    # The instruction has the same labels in its sample.
     case = prompt[prompt.rfind("Sample Output") :]
     texts, rest = [], case
     for label in tsort_labels(parts):
@@ -121,7 +122,7 @@ def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
         return documents[inputs["prompt"]]
     if "segments" in inputs:
         return render_tsort(*sorting_texts(case, documents))
-    # The nodoc variant asks without the question, to see what models know by heart.
+    # The nodoc variant omits the question, to test what models have memorized.
     question = None if inputs["question"] is None else documents[inputs["question"]]
     answers = [documents[key] for key in inputs["answers"]]
     if "cut" in inputs:
@@ -130,9 +131,9 @@ def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
 
 
 def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: str) -> str:
-    """Return the BestAnswer prompt, cut to at most ``tokens`` cl100k tokens (section 4.5.4).
+    """Return the BestAnswer prompt, truncated to at most ``tokens`` cl100k tokens (section 4.5.4).
 
-    Instruction, question and closing line stay complete; the front or the rear of the answers is kept.
+    The instruction, question and closing line stay complete; the front or the rear of the answers is kept.
     """
     encoding = cl100k_encoding()
     whole = render_bestanswer(question, answers)
@@ -142,7 +143,7 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
     ids = encoding.encode_ordinary(body)
     if len(ids) <= room:
         return whole
-    # Decoding and encoding again may give a token more at the cut, so the cut moves until the prompt fits.
+    # Decoding and re-encoding may add a token at the cut, so the cut moves until the prompt fits.
     while room > 0:
         shown = ids[:room] if keep == "front" else ids[-room:]
         text = head + encoding.decode_bytes(shown).decode("utf-8", errors="ignore") + FOOTER

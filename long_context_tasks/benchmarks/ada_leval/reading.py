@@ -1,4 +1,7 @@
-"""The answer to which a response commits, for ``strict_accuracy``; responses are given without their thinking."""
+"""Extract the answer to which a response commits, for ``strict_accuracy``.
+
+Responses are given without their thinking.
+"""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +14,10 @@ from long_context_tasks.schema.wrappers import out_of_tables, unwrapped
 
 @dataclass(frozen=True)
 class Strict:
-    """The answer to which a response commits, or the reason for none: ``empty``, ``refused``, ``unparsed``, ``ambiguous``."""
+    """The answer to which a response commits, or the reason if it commits to none.
+
+    Reasons are ``empty``, ``refused``, ``unparsed`` and ``ambiguous``.
+    """
 
     answer: object = None
     reason: str | None = None
@@ -41,10 +47,11 @@ _NONE = re.compile(r"\W{0,9}(?:none|neither(?!\sA[0-9])|no answer|n/a|nothing|no
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
-    """Return the designation that a response commits to: a whole word A1..An, or a number that can mean nothing else.
+    """Return the designation to which a response commits: A1..An, or a number that can mean nothing else.
 
-    Every designation in the response is a candidate, and :func:`~long_context_tasks.schema.candidates.choose` chooses. Several that
-    are only mentioned, listed ("A1, A2", "A1 or A2") or in lines of their own choose none. A designation beyond An is not an answer.
+    Every designation in the response is a candidate, and :func:`~long_context_tasks.schema.candidates.choose`
+    selects one. If there are several that are only mentioned, listed ("A1, A2", "A1 or A2") or on separate
+    lines, none is selected. A designation beyond An is not an answer.
 
     >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3, A1 is off", "I like NASA1", "7.")]
     ['A1', 'A3', None, 'A7']
@@ -58,7 +65,7 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
         plain = _BARE.sub(r"A\1", plain)
     mentions = [Found(*match.span(), match[0], Standing.MENTIONED) for match in _DESIGNATION.finditer(plain)]
     stated = (Standing.FIRST, Standing.ALONE, Standing.FINAL)
-    # "an A7 sheet" is not the answer A7 of five; "Answer: A7" is, and does not exist.
+    # "an A7 sheet" is not the answer A7 of five; "Answer: A7" is, but does not exist.
     candidates = [
         candidate
         for candidate in weigh(plain, mentions)
@@ -75,7 +82,9 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
 
 
 def extract_tsort_strict(text: str, n: int) -> Strict:
-    """Return the order that a response commits to: a permutation of 1..n and nothing less; see :mod:`long_context_tasks.schema.orders`.
+    """Return the order to which a response commits: a complete permutation of 1..n.
+
+    See :mod:`long_context_tasks.schema.orders`.
 
     >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
     [[2, 1, 4, 3], [2, 1, 3, 4], None]

@@ -1,8 +1,9 @@
-"""Score a response by the official code's rules, quirks included, and by the repaired ones.
+"""Score a response by the official code's rules, quirks included, and by repaired ones.
 
-``official_accuracy`` is the official code's rule; ``strict_accuracy`` the repaired one (see :mod:`.reading`) and the headline; the
-others are the error analysis of the paper's section 4.3. The official code does not handle thinking, so its rule is applied to the
-response without ``<think>...</think>``; other responses are unchanged.
+``official_accuracy`` follows the official code; ``strict_accuracy``, the headline metric, follows the
+repaired rule (see :mod:`.reading`); the others are the error analysis of the paper's section 4.3. The
+official code does not handle thinking, so its rule is applied to the response without ``<think>...</think>``;
+other responses are unchanged.
 """
 
 import itertools
@@ -37,9 +38,9 @@ _EXAMPLE_DESIGNATION = "A4"
 
 
 def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
-    """Return the highest designation found anywhere, or else the highest bare number, or ``???``.
+    """Return the highest designation found anywhere, otherwise the highest bare number, or ``???``.
 
-    The official code looks for "A1".."An", then for "1".."n", as plain substrings; the highest one present wins.
+    The official code searches for "A1".."An", then for "1".."n", as plain substrings; the highest match wins.
 
     >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
     ['A5', 'A1', 'A4', '???']
@@ -52,7 +53,7 @@ def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
 
 
 def extract_tsort_official(prediction: str) -> object:
-    """Return the order that the official code reads: any JSON value, or else the only order whose digits occur in turn.
+    """Return the order that the official code parses: any JSON value, or the only order whose digits match.
 
     >>> extract_tsort_official("Answer: [2, 1, 3, 4]"), extract_tsort_official("2 > 4 > 1 > 3"), extract_tsort_official("?")
     ([2, 1, 3, 4], [2, 4, 1, 3], [0, 0, 0, 0])
@@ -62,8 +63,9 @@ def extract_tsort_official(prediction: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    # The official code tries all orders of four. Two of them fit as soon as a digit occurs again after another one (take that occurrence
-    # and swap the two), so exactly one fits if the digits are four blocks, each of one digit repeated.
+    # The official code tries all orders of four. Two of them match if a digit recurs after another one (take
+    # that occurrence and swap the two), so exactly one matches if the digits form four blocks, each of one
+    # repeated digit.
     blocks = [int(digit) for digit, _ in itertools.groupby(char for char in text if char in "1234")]
     return blocks if sorted(blocks) == [1, 2, 3, 4] else [0, 0, 0, 0]
 
@@ -71,23 +73,24 @@ def extract_tsort_official(prediction: str) -> object:
 def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
     """Compare two orders by the official rule, up to the length of the shorter one.
 
-    A number, a bool or null raises the TypeError that ends the official run.
+    A number, a bool or null raises the TypeError that crashes the official run.
     """
     return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a raw response, thinking included, by every metric of :data:`METRICS`; None if the model returned nothing.
+    """Score a raw response, thinking included, on all :data:`METRICS`; None if the model returned nothing.
 
-    No metric has a value after a failure of ours, which ``status`` names (``does_not_fit``, ``endpoint_failed``).
+    No metric has a value after a failure on our side, named by ``status`` (``does_not_fit``,
+    ``endpoint_failed``).
     """
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     text = response or ""
     stripped = without_thinking(text)
-    # The official rule sees other marks of thinking, as its published numbers do.
+    # The official rule is applied to other thinking markers unchanged, as in its published numbers.
     official_text = text.rpartition(CLOSE)[2].partition(OPEN)[0]
-    # A designation is text, an order is a list.
+    # A BestAnswer gold is a string, a TSort gold a list.
     score = _score_bestanswer if isinstance(case.turns[0].gold, str) else _score_tsort
     scores = score(case, official_text, stripped.text)
     return {**scores, "strict_accuracy": Score(0.0, ANSWER_CUT)} if stripped.unclosed else scores
@@ -121,7 +124,7 @@ def _score_tsort(case: Case, text: str, answer: str) -> CaseScores:
         strict=extract_tsort_strict(answer, n),
         gold=gold,
         official=official,
-        # Not True for 1, nor 1.0.
+        # Rejects True and 1.0, which equal 1.
         valid=isinstance(extracted, list)
         and all(type(part) is int for part in extracted)
         and sorted(extracted) == list(range(1, n + 1)),
@@ -134,7 +137,7 @@ def _score_tsort(case: Case, text: str, answer: str) -> CaseScores:
 def _scores(
     strict: Strict, gold: object, official: Score, valid: bool, answer: object, example: object, guess: float
 ) -> CaseScores:
-    # The paper computes these only over responses in the right format.
+    # The paper computes these only over responses in the correct format.
     broken = None if valid else Score(None, BROKEN_FORMAT)
     return {
         "strict_accuracy": Score(float(strict.answer == gold), strict.reason),
@@ -155,14 +158,16 @@ def score_perplexity(
 ) -> CaseScores:
     """Score TSort by perplexity (section 4.5.1): the arrangement with the lowest perplexity is the answer.
 
-    Among equals the first in the order of ``itertools.permutations`` wins. A log-likelihood that is not finite, or that of
-    an empty text, is a failure of ours.
+    Ties are broken by the order of ``itertools.permutations``. A log-likelihood that is not finite, or that
+    of an empty text, is a failure on our side.
 
     Args:
         case: a TSort case.
-        log_likelihoods: log-likelihood of the whole text in each order, in nats, in the order of ``itertools.permutations``.
-        num_tokens: scored tokens of each text; perplexity = exp(-log-likelihood / tokens). None: all equal.
-        status: a failure of ours.
+        log_likelihoods: each order's log-likelihood of the whole text, in nats, in the order of
+            ``itertools.permutations``.
+        num_tokens: number of scored tokens in each text; perplexity = exp(-log-likelihood / tokens). If None,
+            all are equal.
+        status: a failure on our side.
     """
     metrics = ("strict_accuracy", "random_guess")
     if status is not None or log_likelihoods is None:

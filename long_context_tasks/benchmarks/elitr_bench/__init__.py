@@ -1,4 +1,4 @@
-"""ELITR-Bench: questions about meeting transcripts, one by one or as a conversation (Thonet et al., COLING 2025)."""
+"""ELITR-Bench: questions about meeting transcripts, in QA or dialogue form (Thonet et al., COLING 2025)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

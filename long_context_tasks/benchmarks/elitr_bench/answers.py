@@ -1,6 +1,7 @@
-"""Score answers without a judge if the possible answers are known: a response must state the right one and no other.
+"""Score answers without a judge if the possible answers are known.
 
-Texts are normalised to one spelling of numbers, clock times, days and tags, so that a value is found in any notation.
+A response must state the correct value and no other. Texts are normalized to one spelling of numbers, clock
+times, days and tags, so that a value is found in any notation.
 """
 
 import re
@@ -10,7 +11,8 @@ from typing import Any
 from long_context_tasks.synthetic.numbers import MONTHS, TENS, UNITS
 
 METRIC = "answer_found"
-# Key in a case's inputs: for each turn, the forms of the right value (right) and of each other one (wrong).
+# Key in a case's inputs: for each turn, the forms of the correct value (right) and of each other value
+# (wrong).
 INPUT = "stated"
 
 _ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
@@ -27,8 +29,9 @@ _SMALL = {
 _LARGE = {"hundred": 100, "thousand": 1000}
 _LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))
 
-# A time of day in four parts. Texts that match, and what they become:
-#   half past two -> 14 30     quarter to 9 in the morning -> 8 45     14:30:00 -> 14 30     9.15 am -> 9 15     ten o'clock -> 10 00
+# A time of day in four parts. Examples of matches and their normalized forms:
+#   half past two -> 14 30     quarter to 9 in the morning -> 8 45     14:30:00 -> 14 30
+#   9.15 am -> 9 15     ten o'clock -> 10 00
 _HOUR = rf"\d{{1,2}}|{'|'.join(UNITS[1:13])}"
 _PAST_OR_TO = r"(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
 _HOUR_AND_MINUTE = rf"(?P<hour>{_HOUR})(?:[:h](?P<minute>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?= *[ap]m\b))?(?::[0-5]\d)?(?: ?h\b)?"
@@ -36,7 +39,7 @@ _HALF_OR_TIME = (
     r"(?P<oclock> o'clock)?(?: *(?P<half>[ap])m\b| in the (?P<time>morning|afternoon|evening))?(?![\w:])"
 )
 _CLOCK = re.compile(rf"(?<![\w:.,]){_PAST_OR_TO}{_HOUR_AND_MINUTE}{_HALF_OR_TIME}")
-# First hour that meetings mention, so a bare "2:30" is in the afternoon.
+# Earliest hour mentioned in meetings, so a bare "2:30" is in the afternoon.
 _OFFICE = 7
 
 _ORDINALS = (
@@ -58,7 +61,7 @@ _DATE_IN_WORDS = re.compile(
 )
 _ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-# Without "sat" and "sun", which are other words, too.
+# Without "sat" and "sun", which are also other words.
 _SHORT_DAYS = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
 _WEEKDAY = {
     **{f"{day}s": day for day in _WEEKDAYS},
@@ -67,13 +70,13 @@ _WEEKDAY = {
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in one spelling: lower case, plain numbers, hours from 0 to 23, no articles.
+    """Return a text's words in a normalized spelling: lower case, plain numbers, hours 0 to 23, no articles.
 
     >>> words_of("(Person 3), on the 14th of May at 2:30 p.m., for 1,250 euros and twenty-five people")
     ['person3', 'on', '14', 'may', 'at', '14', '30', 'for', '1250', 'euros', '25', 'people']
     """
     text = text.lower().replace("\u2019", "'")
-    # Each step relies on the ones before: "14<sup>th</sup>" must be "14th" before ordinals are read.
+    # Every step relies on earlier ones: "14<sup>th</sup>" must be "14th" before ordinals are parsed.
     text = _ELEMENT.sub("", text)
     text = _TAG.sub(r"\1\2", text)
     text = _ISO.sub(lambda match: f"{int(match[2])} {_MONTHS[int(match[1]) - 1]}", text)
@@ -89,7 +92,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _clock(match: re.Match[str]) -> str:
-    """Return a time of day as hour (0 to 23) and minutes (two digits); a number that is not a time stays as it is."""
+    """Convert a time of day to hours (0 to 23) and two-digit minutes; leave other numbers unchanged."""
     minutes, half, time = match["minute"] or match["dotted"], match["half"], match["time"]
     if not (minutes or half or time or match["oclock"] or match["part"]):
         return match[0]
@@ -117,10 +120,10 @@ def _date(match: re.Match[str]) -> str:
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
-    """Replace numbers that are spelled out by digits."""
+    """Replace spelled-out numbers with digits."""
     numbered: list[str] = []
     whole = part = 0
-    # A smaller number than this continues the one before ("twenty" + "five"); 0 if no number has begun.
+    # A smaller number than this continues the previous one ("twenty" + "five"); 0 outside a number.
     least = 0
     for word in (*words, ""):
         if (small := _SMALL.get(word)) is not None and least and 0 < small < least:
@@ -148,7 +151,7 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
 
 
 _NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))
-# Words that may be between "not" and a value that is ruled out. "Not only" does not rule a value out.
+# Words allowed between "not" and a value that is ruled out. "Not only" does not rule a value out.
 _BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
 
 
@@ -176,7 +179,10 @@ def _ruled_out(before: Sequence[str]) -> bool:
 
 
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
-    """Return whether a response (without thinking) states the right value and no other; ``stated`` is the turn's entry of :data:`INPUT`."""
+    """Return whether a response (without thinking) states the correct value and no other.
+
+    ``stated`` is the turn's entry in :data:`INPUT`.
+    """
     words = words_of(response)
-    # A response that lists all candidates must not be right.
+    # A response that lists all candidates must not count as correct.
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])

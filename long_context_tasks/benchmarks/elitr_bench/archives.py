@@ -1,7 +1,8 @@
-"""Read the published archives in memory, because they are encrypted to keep the data out of crawls.
+"""Read the published archives in memory; they are encrypted to keep the data out of web crawls.
 
-``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the authors'
-responses with their scores. All are ZIP files with the published password.
+``data.zip`` and ``czech.zip`` contain questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, and
+``generated-responses.zip`` the authors' responses with their scores. All are ZIP files with the published
+password.
 """
 
 import io
@@ -24,12 +25,13 @@ from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
-# In the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out.
+# From the README of utter-project/ELITR-Bench. It is public and only keeps crawlers out.
 _PASSWORD = b"utter"
 
 QUESTIONS, CZECH, RESPONSES = "data.zip", "czech.zip", "generated-responses.zip"
 TRANSCRIPTS = {"dev": "ELITR-English-dev.tar.zip", "test": "ELITR-English-test.tar.zip"}
-# Split in task names to split in the files; the corpus has another test, which the benchmark does not use.
+# Split in task names to split in the files; the corpus has another test split, which the benchmark does not
+# use.
 FILE_SPLITS = {"dev": "dev", "test": "test2"}
 
 _Type = Literal["who", "what", "when", "howmany"]
@@ -51,17 +53,17 @@ class PublishedQuestion:
 
     id: str  # unique within its meeting only
     type: Annotated[_Type, Field(alias="question-type")]  # who, what (which includes why), when or howmany
-    # Position of the answer in the transcript: B, M, E (thirds of it) or S (several places).
+    # Position of the answer in the transcript: B, M, E (its thirds) or S (several positions).
     position: Annotated[_Position, Field(alias="answer-position")]
     text: Annotated[str, Field(alias="question")]
     answer: Annotated[str, Field(alias="groundtruth-answer")]
-    # Only files of responses have them; Archives.responses reads them.
+    # Present only in response files; read by Archives.responses.
     responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")] = ()
 
 
 @dataclass(frozen=True)
 class PublishedMeeting:
-    """A meeting with its questions, in the order in which a conversation asks them."""
+    """A meeting with its questions, in dialogue order."""
 
     id: str
     questions: Annotated[tuple[PublishedQuestion, ...], Field(min_length=1)]
@@ -78,9 +80,9 @@ class PublishedResponse:
 
     meeting: str
     question: PublishedQuestion
-    model: str  # name of the model as in the paper
+    model: str  # the model's name in the paper
     text: str
-    # Evaluator (gpt-4, prometheus, gold-human, silver-human) to its score, a string as stored.
+    # Evaluator (gpt-4, prometheus, gold-human, silver-human) to its score, stored as a string.
     scores: Mapping[str, str]
 
 
@@ -89,24 +91,24 @@ class Archives:
     """The folder with the published archives."""
 
     folder: Path  # the archives have their published names
-    task: str = ""  # task that reads them, for error messages; empty for the paper's tables
+    task: str = ""  # the task that reads them, for error messages; empty for the paper's tables
 
     @classmethod
     def of(cls, options: Options, task: str = "") -> "Archives":
         return cls(data_dir(options, NAME), task)
 
     def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[PublishedMeeting]:
-        """Return the meetings of a split (dev, test) with their questions, ordered by meeting id."""
+        """Return the meetings in a split (dev, test) with their questions, ordered by meeting id."""
         setting, file_split = "conv" if conv else "qa", FILE_SPLITS[split]
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
         place, row = self._read(file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json")
-        # A file of another split under this name would give wrong cases without an error.
+        # A file that contains another split would silently give wrong cases.
         if row.split != file_split:
             raise InputError(f"{place}: says it is split {row.split!r}, not {file_split!r}; {_FETCH}")
         return sorted(row.meetings, key=lambda meeting: meeting.id)
 
     def responses(self, name: str) -> list[PublishedResponse]:
-        """Return the published responses of a file such as ``qa_test2_st_all-eval``, in file order."""
+        """Return the published responses in a file such as ``qa_test2_st_all-eval``, in file order."""
         place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{name}.json")
         responses = [
             PublishedResponse(meeting.id, question, response.model, response.text, _scores(response, place))
@@ -119,7 +121,7 @@ class Archives:
         return responses
 
     def transcripts(self, split: str) -> dict[str, str]:
-        """Return the transcripts by meeting id, sorted by id, as the official code prepares and reads them."""
+        """Return the transcripts by meeting id, sorted, prepared and decoded as in the official code."""
         file = TRANSCRIPTS[split]
         place, data = self._bytes(file, file.removesuffix(".zip"))
         with _readable(place), tarfile.open(fileobj=io.BytesIO(data)) as tar:
@@ -130,7 +132,7 @@ class Archives:
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
 
     def paths(self, split: str, czech: bool = False) -> list[Path]:
-        """Return the files from which questions and transcripts of a split are read."""
+        """Return the files that contain a split's questions and transcripts."""
         return [self._archive(file) for file in (QUESTIONS, *([CZECH] if czech else []), TRANSCRIPTS[split])]
 
     def _archive(self, file: str) -> Path:
@@ -140,7 +142,7 @@ class Archives:
         return path
 
     def _bytes(self, file: str, member: str) -> tuple[str, bytes]:
-        """Return a member's place for error messages, and its bytes."""
+        """Return a member's location for error messages, and its bytes."""
         path = self._archive(file)
         with _readable(str(path)), zipfile.ZipFile(path) as archive:
             if member not in archive.namelist():
@@ -149,7 +151,7 @@ class Archives:
             return f"{path}, {member}", archive.read(member, pwd=_PASSWORD)
 
     def _read(self, file: str, member: str) -> tuple[str, _QuestionFile]:
-        """Return a member's place for error messages, and its content with unique ids."""
+        """Return a member's location for error messages, and its content; check that ids are unique."""
         place, data = self._bytes(file, member)
         try:
             content = loads(data)
@@ -171,19 +173,20 @@ class Archives:
 
 @contextmanager
 def _readable(place: str) -> Iterator[None]:
-    """Turn the errors of zipfile and tarfile into an InputError with a remedy."""
+    """Convert the errors of zipfile and tarfile into an InputError with a remedy."""
     try:
         yield
-    # zipfile raises RuntimeError for a wrong password or another kind of packing.
+    # zipfile raises RuntimeError for a wrong password or an unsupported compression method.
     except (RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise InputError(f"{place}: damaged or cut short ({error}); {_FETCH}") from error
 
 
 def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
-    """Return the bytes of transcripts by meeting id, by the official rule.
+    """Return the transcripts' bytes by meeting id, following the official rule.
 
-    Every file whose name begins with ``transcript_MAN``, in a folder whose path contains ``dev`` or ``test2``, is the transcript of the
-    meeting that its folder is named after; the last one of several is taken. Nothing is cleaned.
+    A transcript is any file whose name begins with ``transcript_MAN``, in a folder whose path contains
+    ``dev`` or ``test2``. The folder is named after the meeting; if it has several such files, the last one is
+    taken. Nothing is cleaned.
 
     >>> prepare_transcripts([("dev/m1/transcript_MAN_a.txt", b"x"), ("dev/m1/._transcript_MAN_a.txt", b"y")])
     {'m1': b'x'}

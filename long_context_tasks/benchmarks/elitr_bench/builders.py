@@ -1,4 +1,4 @@
-"""The builders of cases, which `lct build --help` reads; the code that builds is imported when it is needed."""
+"""Case builders, as listed by `lct build --help`; the building code itself is imported on demand."""
 
 from collections.abc import Sequence
 from pathlib import Path

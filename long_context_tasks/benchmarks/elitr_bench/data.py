@@ -1,7 +1,8 @@
-"""Load the cases of a task from the published archives, or on meetings written from a seed (:mod:`.synthetic`).
+"""Load a task's cases from the published archives, or from synthetic meetings generated from a seed.
 
-The archives are decrypted in memory. Questions, gold answers and (noisy) transcripts are stored in a case folder in the user's cache,
-the only place where they are unencrypted; later runs read that folder.
+The archives are decrypted in memory. Questions, gold answers and (noisy) transcripts are stored in a case
+folder in the user's cache, the only place where they are unencrypted; later runs read that folder. For
+synthetic meetings see :mod:`.synthetic`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
 def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
-    """Return a task by name, with everything that a host needs; its cases are ordered by meeting."""
+    """Load a task by name, ready to run on any host, with its cases ordered by meeting."""
     task = parse_name(name)
     options = replace(
         options,
@@ -56,12 +57,12 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         metrics = (*metrics, answers.METRIC) if headline else scoring.SYNTHETIC_METRICS
         intervals = (answers.METRIC, *intervals)
     else:
-        # Results record what was run: published meetings have the length that they have.
+        # Results record what was run, and published meetings have fixed lengths.
         options = replace(options, length=None)
         cases = _published(task, options)
         n, n_all = options.n, len(cases)
     sent = {"history": "gold" if task.gold_history else "own", "style": style, "markers": markers}
-    # Stored token counts are those of the plain chat prompt.
+    # Stored token counts apply to the plain chat prompt.
     counted = style in (prompts.CHAT, "raw") and not markers and not task.gold_history
     chosen = (
         replace(
@@ -101,7 +102,7 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
 
 
 def has_data(name: str, options: ElitrBenchOptions) -> bool:
-    """Return True; an InputError names the archive that is missing and the remedies."""
+    """Return True, or raise an InputError that names the missing archive and the remedies."""
     task = parse_name(name)
     Archives.of(options, name).paths(task.split, task.language == "czech")
     return True
@@ -118,11 +119,11 @@ def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         )
     archives = Archives.of(options, task.name)
     czech = task.language == "czech"
-    # Without the password: it does not change the cases, and nothing is written with a wrong one.
+    # Without the password: it does not affect the cases, and a wrong one writes nothing.
     made_from: dict[str, Any] = {path.name: file_sha256(path) for path in archives.paths(task.split, czech)}
     if task.wer:
         made_from |= noise_description(options) | {"wer": task.wer, "lct_seed": options.seed}
-    # QA and Conv, single and multi-turn share a folder, because their transcripts are the same.
+    # QA and Conv, single- and multi-turn, share a folder, because their transcripts are the same.
     shared = [word for word in task.words if word == "czech" or word.startswith("wer")]
     folder = cached_folder(
         "_".join([NAME, task.split, *shared]),
@@ -133,7 +134,7 @@ def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
 
 
 def _stored_name(task: ElitrTask, kind: str, *, multi_turn: bool) -> str:
-    """Return the task under whose name the cases of a task are stored; the gold history does not change them."""
+    """Return the task name under which a task's cases are stored; the gold history does not change them."""
     words = [word for word in task.words if word not in ("multiturn", "goldhistory")]
     if multi_turn and kind == "qa":
         words.insert(0, "multiturn")
@@ -147,7 +148,7 @@ def convert(
     made_from: Mapping[str, Any],
     options: ElitrBenchOptions,
 ) -> None:
-    """Convert the archives into a case folder for all tasks of a split, language and word error rate."""
+    """Convert the archives into a case folder for all tasks with one split, language and word error rate."""
     czech = task.language == "czech"
     settings = {kind: archives.questions(task.split, kind == "conv", czech) for kind in ("qa", "conv")}
     differing = differing_questions(settings["qa"], settings["conv"])
@@ -162,7 +163,7 @@ def convert(
         if task.wer:
             made = noisy(text, task.wer, key, options)
             key, text = f"{key}_wer{task.wer}", made.text
-            # Rounded, so that equal cases have equal bytes on every machine.
+            # Rounded so that equal cases have equal bytes on every machine.
             labels |= {"wer": task.wer, "measured_wer": round(made.measured_wer, 6)}
         texts[key] = text
         inputs = {"transcript": key, "language": task.language}
@@ -183,7 +184,7 @@ def convert(
                 for meeting in settings[kind]
             )
             writer.add_cases(name, prompts.counted(whole, texts, [get_tokenizer(CL100K)], together=together))
-    folder.chmod(0o700)  # gold answers in plain text are for this user only
+    folder.chmod(0o700)  # plain-text gold answers are readable by this user only
 
 
 def _check_transcripts(
@@ -209,12 +210,12 @@ def _turn(question: PublishedQuestion, differs: bool) -> Turn:
 def differing_questions(
     qa: Sequence[PublishedMeeting], conv: Sequence[PublishedMeeting]
 ) -> set[tuple[str, str]]:
-    """Return meeting and question ids of the questions that QA and Conv word differently."""
+    """Return the (meeting, question) ids of questions that QA and Conv word differently."""
     single, talk = (
         {(meeting.id, question.id): question.text for meeting in meetings for question in meeting.questions}
         for meetings in (qa, conv)
     )
-    # Questions of the two settings are paired by id, which the analysis of Fig. 3 relies on.
+    # Questions of the two settings are paired by id, on which the analysis in Fig. 3 relies.
     if list(single) != list(talk):
         only = [
             f"{meeting}, question {question}, only in {'QA' if (meeting, question) in single else 'Conv'}"

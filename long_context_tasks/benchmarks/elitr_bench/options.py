@@ -1,4 +1,4 @@
-"""Options of ELITR-Bench's tasks, and settings of its builders."""
+"""Options for ELITR-Bench's tasks, and settings for its builders."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,20 +9,23 @@ from long_context_tasks.tokens.build_settings import BuildSettings
 
 @dataclass(frozen=True)
 class ElitrBenchOptions(Options):
-    """Common options, and those of prompts and noise."""
+    """Common options, plus those for prompts and noise."""
 
     prompt_style: Text = "chat"
-    # Whether questions and answers are marked, as for some of the paper's models.
+    # Whether questions and answers have markers, as for some of the paper's models.
     question_markers: bool = False
-    # Only exact reaches the target word error rate and keeps tags; official is the paper's simulator.
+    # Only "exact" reaches the target word error rate and keeps tags; "official" is the paper's simulator.
     # Tasks without noise record None.
     noise_mode: Literal["exact", "official"] | None = "exact"
-    noise_rules: UserPath | None = None  # by default, those of the package
+    noise_rules: UserPath | None = None  # defaults to the packaged rules
 
 
 @dataclass(frozen=True)
 class MeetingSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt without the model's earlier answers."""
+    """Settings for synthetic cases.
+
+    A length is the maximum number of tokens in a prompt, not counting the model's earlier answers.
+    """
 
     SHORTEST = 1_000
     INSTRUCTION = "some 100"

@@ -1,8 +1,8 @@
-"""Recompute the paper's tables from the runs that its authors published, and read the ratings of their answers.
+"""Recompute the paper's tables from its published runs, and read the ratings of their answers.
 
-``generated-responses.zip`` has one run (one response and one score per question) of 9 of the 12 models. The paper's figures from a
-single run are reproduced to the printed digit. Its test-set figures are means over three seeds, of which the archive has one; they
-are shown as published, next to the archive's run.
+``generated-responses.zip`` has one run (one response and one score per question) for 9 of the 12 models. The
+paper's single-run figures are reproduced to the printed digit. Its test-set figures are means over three
+seeds, of which the archive has one; they are shown as published, next to the archive's run.
 
 Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Tables 9 and 10 once.
 """
@@ -29,7 +29,7 @@ from long_context_tasks.stats.intervals import Interval, cluster_t
 from long_context_tasks.stats.means import could_be_one_run, round_half_up, round_twice
 from long_context_tasks.stats.raters import correlate_raters, means_by_gold_bin
 
-# Setting (single or multi-turn, question set, split) to its file of responses.
+# Setting (single- or multi-turn, question set, split) to its response file.
 RESPONSES = {
     "st_qa_dev": "qa_dev_st_gpt-4-eval",
     "mt_qa_dev": "qa_dev_mt_gpt-4-eval",
@@ -38,12 +38,12 @@ RESPONSES = {
     "mt_qa_test": "qa_test2_mt_gpt-4-eval",
     "mt_conv_test": "conv_test2_mt_gpt-4-eval",
 }
-ALL_EVALUATORS = "qa_test2_st_all-eval"  # the one published file with scores by people
+ALL_EVALUATORS = "qa_test2_st_all-eval"  # the only published file with human scores
 EVALUATORS = ("gpt-4", "prometheus", "gold-human", "silver-human")
 RATERS = ("gold", "silver")
 SEEDS = 3
 _SCALE = (1.0, 10.0)
-# In the file, the scores of Prometheus (1 to 5) are doubled.
+# In the file, Prometheus scores (1 to 5) are doubled.
 _SCALES = {"prometheus": (2.0, 10.0)}
 
 
@@ -71,7 +71,7 @@ def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict
 
 
 def machine_scores(options: Options) -> list[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
-    """Return each judge's name, scores in the order of :func:`rated_answers` (None for a missing one) and scale."""
+    """Return each judge's name, scores in the order of :func:`rated_answers` (None if missing) and scale."""
     responses = Archives.of(options).responses(ALL_EVALUATORS)
     judges = dict.fromkeys(name for each in responses for name in each.scores if not name.endswith("-human"))
     return [
@@ -85,8 +85,8 @@ def machine_scores(options: Options) -> list[tuple[str, tuple[float | None, ...]
 
 
 def score(response: PublishedResponse, evaluator: str = "gpt-4") -> Fraction:
-    """Return a published score exactly as stored, where those of Prometheus are already doubled (2 to 10)."""
-    # As a fraction, because rounding half up depends on the exact value.
+    """Return a published score exactly as stored; Prometheus scores are already doubled (2 to 10)."""
+    # A fraction, because rounding half up depends on the exact value.
     stored = response.scores.get(evaluator)
     try:
         return Fraction(stored or "")
@@ -102,36 +102,36 @@ Match = Literal["yes", "no", "published only", "not printed"]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure of the paper."""
+    """One number from the paper."""
 
     row: str
     column: str
-    # As printed, or low to high if the text gives a range; None if the paper prints no figure.
+    # As printed, or "low to high" if the text gives a range; None if the paper prints no number.
     published: str | None
     # Recomputed from the archives, unrounded; None if they lack the scores.
     value: Fraction | float | None = None
     n: int | None = None
     interval: Interval | None = None  # over meetings
-    places: int = 2  # decimals of the printed figure
-    twice: bool = False  # the paper rounded it twice
-    reason: str = ""  # why value cannot equal the printed figure
+    places: int = 2  # decimals of the printed number
+    twice: bool = False  # whether the paper rounded it twice
+    reason: str = ""  # why the value cannot equal the printed number
     note: str = ""
 
     @property
     def plain(self) -> str | None:
-        """The value rounded half up once."""
+        """The value, rounded half up once."""
         return None if self.value is None else str(round_half_up(self.value, self.places))
 
     @property
     def recomputed(self) -> str | None:
-        """The value rounded as in the paper."""
+        """The value, rounded as in the paper."""
         if self.value is None or not self.twice:
             return self.plain
         return str(round_twice(self.value, self.places))
 
     @property
     def match(self) -> Match:
-        """Whether the recomputed figure equals the printed one digit by digit."""
+        """Whether the recomputed number equals the printed one digit by digit."""
         if self.reason:
             return "published only"
         if self.published is None or self.value is None:
@@ -142,7 +142,7 @@ class PaperFigure:
         return "yes" if self.recomputed == self.published else "no"
 
     def of(self, responses: Sequence[PublishedResponse], evaluator: str = "gpt-4") -> "PaperFigure":
-        """Return the figure with the plain mean over responses; without a value if there are no responses."""
+        """Return the figure with the unweighted mean over responses; without responses it has no value."""
         if not responses:
             return self if self.reason else replace(self, reason="not in the archive")
         values = [score(response, evaluator) for response in responses]
@@ -151,7 +151,7 @@ class PaperFigure:
 
 
 class Scores:
-    """The content of the archives by setting, read once."""
+    """The archives' contents by setting, read once."""
 
     def __init__(self, archives: Archives) -> None:
         self.responses: Callable[[str], list[PublishedResponse]] = cache(archives.responses)
@@ -164,7 +164,7 @@ class Scores:
         return differing_questions(self.questions(split, False), self.questions(split, True))
 
     def counts(self, split: str) -> dict[str, int]:
-        """Return the counts of a split (dev, test) in Table 1."""
+        """Return a split's (dev, test) counts in Table 1."""
         meetings = self.questions(split, False)
         questions = [question for meeting in meetings for question in meeting.questions]
         return {
@@ -176,7 +176,7 @@ class Scores:
         }
 
     def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
-        """Return the scores of the four evaluators on the 390 responses that all of them scored, and the meetings of these."""
+        """Return the four evaluators' scores on the 390 responses that all scored, and their meetings."""
         responses = self.responses(ALL_EVALUATORS)
         raters = {name: [float(score(response, name)) for response in responses] for name in EVALUATORS}
         return raters, [response.meeting for response in responses]
@@ -189,7 +189,7 @@ def published() -> dict[str, Any]:
 
 
 def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield row, column and printed figure; blanks are left out."""
+    """Yield row, column and printed number, skipping blanks."""
     table = published()[key]
     for row, figures in table["rows"].items():
         for column, printed in zip(table["columns"], figures, strict=True):
@@ -205,7 +205,7 @@ def _questions(scores: Scores) -> Iterator[PaperFigure]:
 
 
 def _settings(scores: Scores) -> Iterator[PaperFigure]:
-    # Dev is recomputed; test and mean are as published.
+    # Dev is recomputed; test and mean are shown as published.
     for row, column, printed in _printed("table2"):
         # Only the dev figures come from a single run.
         reason = "" if column.endswith("_dev") else "three seeds"
@@ -231,7 +231,7 @@ def _evaluators(scores: Scores) -> Iterator[PaperFigure]:
 
 
 def _bins(scores: Scores) -> Iterator[PaperFigure]:
-    # Mean of each bin of gold scores; the figure has no printed numbers.
+    # Mean in each bin of gold scores; the paper's figure prints no numbers.
     raters, meetings = scores.by_evaluator()
     for rater in ("gpt-4", "silver-human"):
         for gold, group in means_by_gold_bin(raters[rater], raters["gold-human"], meetings).items():
@@ -248,7 +248,7 @@ def _correlations(scores: Scores) -> Iterator[PaperFigure]:
 
 
 def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
-    # The archive has only the configuration that each model kept, not all that were tried.
+    # The archive has only the configuration selected for each model, not all that were tried.
     retained = published()[key]["retained"]
     for row, column, printed in _printed(key):
         responses = scores.of("st_qa_dev", column) if retained.get(column) == row else []
@@ -260,17 +260,17 @@ def _seeds(scores: Scores) -> Iterator[PaperFigure]:
     for row, column, (mean, sd) in _printed("table9"):
         cell = PaperFigure(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
         if cell.value is not None:
-            # The archive does not say which of the three runs it has.
+            # The archive does not state which of the three runs it contains.
             fits = could_be_one_run(float(cell.value), float(mean), float(sd), SEEDS)
             cell = replace(cell, note=f"{'can' if fits else 'CANNOT'} be one of the three runs")
         yield cell
 
 
 def _differing(scores: Scores) -> Iterator[PaperFigure]:
-    """Mean on the questions that QA and Conv word differently, dev and test pooled; the figure has no printed numbers.
+    """Yield the means on questions that QA and Conv word differently, with dev and test pooled.
 
-    The figure averages three test runs; the archive has one. The last column is the loss due to the Conv wording in multi-turn, paired
-    by question.
+    The paper's figure prints no numbers and averages three test runs; the archive has one. The last column is
+    the loss due to the Conv wording in multi-turn, paired by question.
     """
     wanted = {(split, *key) for split in ("dev", "test") for key in scores.differing(split)}
     for model in published()["table2"]["rows"]:
@@ -320,12 +320,12 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
 
 
 def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[PaperFigure]]:
-    """Return the figures of tables by their keys in ``paper.yaml``, in the paper's order."""
+    """Return the requested tables' figures by their keys in ``paper.yaml``, in the paper's order."""
     return {key: list(cells_of(scores)) for key, (_, cells_of) in _TABLES.items() if key in wanted}
 
 
 def sections(options: Options, only: str = "") -> list[Section]:
-    """Return the tables as a section; ``only`` has keys of tables, separated by commas."""
+    """Return the tables as a section; ``only`` lists table keys, separated by commas."""
     wanted = [word.strip() for word in only.split(",") if word.strip()]
     if unknown := sorted(set(wanted) - set(_TABLES)):
         raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")

@@ -1,12 +1,13 @@
-"""Render prompts to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
+"""Render prompts byte for byte: a turn of a case as messages, and a response as messages to the judge.
 
 The official scripts send the same texts in three layouts, which are the *styles* here:
 
-* ``chat`` (llama3.1, phi3): the first user message begins with the instruction and the transcript; the model's own chat template does
-  the rest. The default: without a system message it works with every template, and as plain text it is ``raw``.
+* ``chat`` (llama3.1, phi3): the first user message begins with the instruction and the transcript; the
+  model's own chat template does the rest. The default: without a system message it works with every template,
+  and as plain text it equals ``raw``.
 * ``gpt``: the instruction is the system message.
-* ``raw``, ``llama-2``, ``vicuna_v1.1``, ``longalign`` (the LLaMA-2 family): one string, put together by hand as in the models'
-  training. It is sent as a single message, to which the host must not apply a chat template.
+* ``raw``, ``llama-2``, ``vicuna_v1.1``, ``longalign`` (the LLaMA-2 family): one string, assembled by hand as
+  in the models' training. It is sent as a single message, to which the host must not apply a chat template.
 """
 
 import re
@@ -25,10 +26,10 @@ GAP = "\n\n"
 
 @dataclass(frozen=True)
 class Conversation:
-    """How a family of models marks the speakers in its training text."""
+    """How a model family marks the speakers in its training text."""
 
     system: str  # text before the first message
-    # user, assistant: role tags; a message that is still to come is its tag without a text
+    # user, assistant: role tags; a message that is not yet written is its tag without text
     user: str
     assistant: str
     before: str  # text between a tag and its message
@@ -59,7 +60,7 @@ def template(name: str) -> str:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Replace names in braces by values; braces inside a value stay as they are.
+    """Replace names in braces with values; braces inside a value are left as they are.
 
     >>> fill("{a}, {b}, {c}", {"a": "{b}", "b": "2"})
     '{b}, 2, {c}'
@@ -68,14 +69,15 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def instruction(transcript: str, language: str = "english") -> str:
-    """Return the opening of the prompt with the transcript in it; it ends with two newlines (Fig. 5; official code)."""
+    """Return the instruction with the transcript, ending in two newlines (Fig. 5; official code)."""
     return fill(template(f"answer_{language}"), {"transcript": transcript})
 
 
 def opening(passages: Sequence[str], language: str = "english") -> list[str]:
-    r"""Return the text before the first question, in parts whose token counts add up.
+    r"""Return the text before the first question, in parts whose token counts are additive.
 
-    Each of ``passages``, the parts of the transcript, begins without white space, and all but the last end in a line break.
+    ``passages`` are the parts of the transcript; each begins without white space, and all but the last end in
+    a line break.
 
     >>> "".join(opening(["A\n", "B"])) == instruction("A\nB") + GAP
     True
@@ -86,14 +88,14 @@ def opening(passages: Sequence[str], language: str = "english") -> list[str]:
 
 
 def asked(question: str, markers: bool = False) -> str:
-    """Return a question as it is sent, optionally with question-answer markers (Appendix B.2)."""
+    """Format a question for the prompt, optionally with question-answer markers (Appendix B.2)."""
     return f"QUESTION: {question.strip()} ANSWER:" if markers else question.strip()
 
 
 def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None], form: str) -> str:
-    """Return one string for a model of the LLaMA-2 family that ends where the next answer begins.
+    """Return a LLaMA-2 family prompt that ends where the next answer begins.
 
-    An empty text is written like one that is still to come, as the role tag without a text; the official code does the same.
+    An empty text is rendered like a missing one, as the role tag only, as in the official code.
 
     >>> conversation_prompt(["Q1", "Q2"], ["A1"], "llama-2")
     '[INST] Q1 [/INST] A1 </s><s>[INST] Q2 [/INST]'
@@ -102,7 +104,7 @@ def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None]
     """
     style = CONVERSATIONS[form]
     pieces = [style.system]
-    # An answer that is still to come is the bare tag at the end.
+    # An answer that is not yet written is the bare tag at the end.
     for place, user_text in enumerate(user_texts):
         answer = answers[place] if place < len(answers) else None
         pieces.append(style.user + (style.before + user_text + style.after_user if user_text else ""))
@@ -119,10 +121,10 @@ def conversation(
     language: str = "english",
     markers: bool = False,
 ) -> list[Message]:
-    """Return the messages that ask the last of the questions, which are one more than the answers.
+    """Return the messages that pose the last question; there is one question more than answers.
 
-    An answer that is None is left out, so that two user messages are adjacent; an empty one is kept. The ``gpt`` script does so; the
-    other scripts never have such answers.
+    A None answer is omitted, so that two user messages are adjacent; an empty one is kept. The ``gpt`` script
+    does this; the other scripts never have such answers.
     """
     if len(questions) != len(answers) + 1:
         raise ValueError(f"{len(questions)} questions need {len(questions) - 1} answers, not {len(answers)}")
@@ -142,7 +144,7 @@ def conversation(
 
 
 def check_style(style: str, markers: bool) -> None:
-    """Refuse a prompt that no official script sends."""
+    """Reject a prompt that no official script sends."""
     if style not in STYLES:
         raise InputError(f"prompt style {style!r} is not one of {', '.join(STYLES)}")
     if style == GPT and markers:
@@ -152,7 +154,7 @@ def check_style(style: str, markers: bool) -> None:
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
-    """Return the messages to send for one turn of a case, after the model's earlier answers."""
+    """Return the messages for one turn of a case, after the model's earlier answers."""
     inputs = case.inputs
     if inputs["history"] == "gold":
         history: list[str | None] = [str(asked.gold) for asked in case.turns[:turn]]
@@ -177,13 +179,14 @@ def counted(
     together: bool,
     passages: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[Case]:
-    """Yield the cases of meetings with the number of tokens that are sent in the chat style, without the model's answers.
+    """Yield the meetings' cases with the token counts of their chat-style prompts, without model answers.
 
-    A meeting is one case if its questions are asked ``together``, in a conversation; otherwise each question is a case.
-    ``passages`` are transcripts in parts that are already counted, see :func:`opening`.
+    If ``together``, a meeting's questions form one case, a dialogue; otherwise each question is a case.
+    ``passages`` are transcripts split into parts that are already counted, see :func:`opening`.
     """
     for meeting in meetings:
-        # The run of newlines before the question ends a token in every tokenizer, so the counts of the two parts add up.
+        # The newlines before the question end a token in every tokenizer, so the counts of the two parts are
+        # additive.
         key = meeting.inputs["transcript"]
         before = opening(passages.get(key) or (transcripts[key],), meeting.inputs["language"])
         spent = {each.name: each.count_parts(before) for each in tokenizers}
@@ -200,7 +203,7 @@ def counted(
 def judge_prompt(
     question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
 ) -> str:
-    """Return the judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped."""
+    """Return the judge's user message with its rubric (Figs. 6 to 9; official code); texts are stripped."""
     values = {"question": question, "response": response, "reference": reference}
     return fill(template(f"judge_{judge}_{language}"), {name: text.strip() for name, text in values.items()})
 

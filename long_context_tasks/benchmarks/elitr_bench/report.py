@@ -1,6 +1,7 @@
-"""Split scores of ELITR-Bench as the paper does: by question type, answer position, wording, noise and seed.
+"""Break down ELITR-Bench scores as in the paper: question type, answer position, wording, noise and seed.
 
-:func:`sections` makes the tables of Fig. 1, Fig. 3, Table 9 and Table 10 from scored runs. Intervals are over meetings.
+:func:`sections` makes the tables for Fig. 1, Fig. 3, Table 9 and Table 10 from scored runs. Intervals are
+over meetings.
 """
 
 import math
@@ -33,7 +34,7 @@ from long_context_tasks.stats.intervals import Interval, cluster_t
 from long_context_tasks.stats.means import RATES, GroupMean, Scale, group_mean
 
 ALL, DIFFERING = "all", "QA/Conv differ"
-# Task and variant to the setting of Table 2 and Fig. 3.
+# Task and variant to the setting in Table 2 and Fig. 3.
 SETTINGS = {
     ("qa", ""): "QA, single-turn",
     ("qa", "multiturn"): "QA, multi-turn",
@@ -47,17 +48,17 @@ _TEXT = frozenset(("label", "setting", "seeds"))
 class ScoredQuestion:
     """The score of one answer."""
 
-    meeting: str  # the unit of intervals
+    meeting: str  # the cluster for intervals
     question: str
     type: str
     position: str
     differs: bool  # whether QA and Conv word the question differently
-    measured_wer: float  # of the transcript, 0 to 1; 0 without noise
+    measured_wer: float  # the transcript's, 0 to 1; 0 without noise
     value: float | None
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same in all tasks of a split."""
+        """Identical in all tasks of a split."""
         return self.meeting, self.question
 
 
@@ -67,8 +68,8 @@ def figures(questions: Iterable[ScoredQuestion], scale: Scale | None) -> GroupMe
 
 
 def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[str, GroupMean]:
-    """Return the figures of all questions, and of those of each type, position and wording that occur."""
-    # A question counts in several groups: its type, its position, its wording.
+    """Return figures for all questions, and for every type, position and wording that occurs."""
+    # A question counts in several groups: its type, its position and its wording.
     parts = {ALL: list(questions)}
     parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
     parts |= {place: [each for each in questions if each.position == place] for place in POSITIONS}
@@ -79,7 +80,7 @@ def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[s
 def paired_difference(
     first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]
 ) -> tuple[int, float, Interval] | None:
-    """Return n, mean of first minus second, and its interval over the questions that both have; None if there are none."""
+    """Return n, the mean of first minus second, and its interval over shared questions, or None."""
     others = {each.key: each.value for each in second if each.value is not None}
     pairs = [
         (each.value - others[each.key], each.meeting)
@@ -88,7 +89,7 @@ def paired_difference(
     ]
     if not pairs:
         return None
-    # Differences are close to symmetric, so their interval needs no correction for skewness.
+    # Differences are nearly symmetric, so their interval needs no skewness correction.
     losses = [loss for loss, _ in pairs]
     interval = cluster_t(losses, [meeting for _, meeting in pairs], skewed=False)
     return len(losses), math.fsum(losses) / len(losses), interval
@@ -98,10 +99,10 @@ def paired_difference(
 class SettingRuns:
     """All runs of a setting."""
 
-    first: ScoredRun  # for the properties that all runs share
-    runs: list[list[ScoredQuestion]]  # one list for each run and repeat
-    seeds: list[str]  # the host's seed of each; empty if it is unknown
-    # Seed of the judge to the mean, for a single run that was judged with several seeds.
+    first: ScoredRun  # source of the properties that all runs share
+    runs: list[list[ScoredQuestion]]  # one list per run and repeat
+    seeds: list[str]  # each list's host seed; empty if unknown
+    # Judge seed to mean, for a single run judged with several seeds.
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -110,7 +111,7 @@ class SettingRuns:
 
     @property
     def questions(self) -> list[ScoredQuestion]:
-        """One score per question, the mean over the runs."""
+        """One score per question: the mean over the runs."""
         return mean_over_repeats(question for run in self.runs for question in run)
 
     @property
@@ -119,7 +120,7 @@ class SettingRuns:
 
 
 def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
-    """Group the scores of runs by setting, sorted by host, model and task."""
+    """Group the runs' scores by setting, sorted by host, model and task."""
     settings: dict[Hashable, SettingRuns] = {}
     for run in runs:
         repeats = _repeats(run)
@@ -130,7 +131,7 @@ def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
 
     def place(entry: SettingRuns) -> tuple[str, str, list[tuple[int, str]]]:
         first = entry.first
-        # Numbers as numbers, so that _wer20 comes before _wer100.
+        # Digits are compared as numbers, so that _wer20 comes before _wer100.
         words = [(int(word) if word.isdigit() else 0, word) for word in re.findall(r"\d+|\D+", first.task)]
         return first.host, first.model, words
 
@@ -138,7 +139,7 @@ def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
 
 
 def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
-    """Return the scores of a run with their labels, one list for each repeat of the cases."""
+    """Return a run's scores with their labels, one list per repeat of the cases."""
     repeats: dict[int, list[ScoredQuestion]] = {}
     for turn in run.turns():
         labels: Mapping[str, Any] = turn.labels
@@ -161,7 +162,7 @@ def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
 
 
 def sections(runs: Sequence[ScoredRun]) -> list[Section]:
-    """Return a section for each metric of the runs."""
+    """Return a section for each metric in the runs."""
     metrics = list(dict.fromkeys(run.metric for run in runs))
     by_metric = []
     for metric in metrics:
@@ -199,9 +200,9 @@ def _labels_table(measured: Sequence[SettingRuns], metric: str) -> Table:
 
 
 def middle_test(scores: Iterable[tuple[str, float | None]]) -> WelchTest | None:
-    """Test answers in the middle of the meeting against all others (Table 10); None if a group has fewer than two scores.
+    """Test middle-of-meeting answers against all others (Table 10).
 
-    ``scores`` has the position of each answer and its score.
+    ``scores`` contains each answer's position and score. Return None if a group has fewer than two scores.
     """
     groups: dict[bool, list[float]] = {True: [], False: []}
     for position, value in scores:
@@ -220,7 +221,7 @@ def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
 
 
 def _differing_table(measured: Sequence[SettingRuns], metric: str) -> Table:
-    """Compare the settings on the questions that QA and Conv word differently, dev and test pooled."""
+    """Compare the settings on questions that QA and Conv word differently, with dev and test pooled."""
     pooled: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
     splits: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for entry in measured:
@@ -249,7 +250,10 @@ def _differing_table(measured: Sequence[SettingRuns], metric: str) -> Table:
 
 
 class _NoisePoint(NamedTuple):
-    """A point of Fig. 1; its line is host, model, judge, settings, and the task without noise; rates are in percent."""
+    """A point in Fig. 1; rates are in percent.
+
+    A curve is identified by host, model, judge, settings, and the task without noise.
+    """
 
     line: tuple[str, ...]
     target: int
@@ -258,7 +262,7 @@ class _NoisePoint(NamedTuple):
 
 
 def _noise_points(measured: Sequence[SettingRuns]) -> list[_NoisePoint]:
-    """Return the points of all lines with noise, sorted by line and measured rate."""
+    """Return the points of every curve with noise, sorted by curve and measured error rate."""
     points = []
     for entry in measured:
         task, who = parse_name(entry.first.task), entry.first
@@ -267,7 +271,7 @@ def _noise_points(measured: Sequence[SettingRuns]) -> list[_NoisePoint]:
         rates = {each.meeting: each.measured_wer for each in entry.questions}
         rate = 100 * (math.fsum(rates.values()) / len(rates))
         points.append(_NoisePoint(line, task.wer or 0, rate, figures(entry.questions, entry.scale)))
-    # A line with only a clean point shows nothing about noise.
+    # A curve with only a clean point shows nothing about noise.
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)
@@ -298,14 +302,14 @@ def _noise_figure(points: Sequence[_NoisePoint], metric: str, *, points_of_a_sca
         )
         for name, label in zip(names, labels, strict=True)
     )
-    # The axis shows the whole scale, because a stretched one makes small differences look large.
+    # The axis shows the whole scale, because a stretched one exaggerates small differences.
     means = [point.group.mean for point in points]
     ends = (math.floor(min(1.0, *means)), math.ceil(max(10.0, *means))) if points_of_a_scale else (0.0, 1.0)
     return Lines(shared, "measured word error rate, %", metric, lines, *ends)
 
 
 def shared_and_own(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
-    """Return the parts that names share, and for each name the parts in which it differs.
+    """Return the parts that all names share, and for each name the parts in which it differs.
 
     >>> shared_and_own([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
     ('lm_eval, qa', ['A', 'B'])
@@ -319,7 +323,7 @@ def shared_and_own(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
 
 
 def _seeds_table(measured: Sequence[SettingRuns], metric: str) -> Table:
-    """Show mean and sample standard deviation over runs, or over the judge's seeds if there is a single run."""
+    """Show the mean and sample standard deviation over runs, or over judge seeds for a single run."""
     rows = []
     for entry in measured:
         if len(entry.runs) == 1:
@@ -339,12 +343,13 @@ def _seeds_table(measured: Sequence[SettingRuns], metric: str) -> Table:
     )
 
 
-# The paper's figures are read here and not through `paper`, which loads the statistics of its tables: every site asks for them.
+# Read directly rather than through `paper`, which loads the statistics for its tables, because every site
+# needs this.
 _JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
 
 
 def judge_agreement(model: str) -> str:
-    """Return a sentence on the paper's figures for a judge's agreement with people, for the site; empty for other models."""
+    """Describe a judge's published agreement with people in a sentence; empty for other models."""
     rater = _JUDGES.get(model.rpartition("/")[2].lower())
     if rater is None:
         return ""

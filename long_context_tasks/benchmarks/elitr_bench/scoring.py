@@ -1,7 +1,8 @@
-"""Score responses with a judge's verdicts: the requests to the judge, and the reading of its replies.
+"""Score responses from a judge's verdicts: build the judge requests and parse the replies.
 
-Scores are on the paper's scale, 1 to 10 (0 to 10 in Czech, where 0 means that the response is not in Czech); those of Prometheus, 1 to
-5, are doubled. Every turn is scored; a mean is the plain mean over all questions of a split.
+Scores are on the paper's scale, 1 to 10 (0 to 10 in Czech, where 0 means that the response is not in Czech);
+Prometheus scores, 1 to 5, are doubled. Every turn is scored; a mean is the unweighted mean over all questions
+in a split.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +24,17 @@ from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")
-# Metrics of synthetic cases, whose answers also have a score without a judge.
+# Metrics of synthetic cases, whose answers are also scored without a judge.
 SYNTHETIC_METRICS = (answers.METRIC, *METRICS)
 
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """A judge prompt of the paper: its scale, and the parsers of its replies."""
+    """A judge prompt from the paper: its scale, and the parsers of its replies."""
 
-    high: int  # highest score; the lowest is 1, in Czech 0
-    factor: int  # brings scores to the paper's scale
-    # Takes the ends of the scale and returns the parser of a reply's last score.
+    high: int  # highest score; the lowest is 1, or 0 in Czech
+    factor: int  # converts scores to the paper's scale
+    # Takes the bounds of the scale and returns the parser for the last score in a reply.
     parser: Callable[[float, float], Callable[[str], float | None]]
     official: Callable[[str], str]  # the official parser, which returns text
 
@@ -53,33 +54,34 @@ def _judge_prompt(name: str) -> JudgePrompt:
 
 
 def rubric(name: str = "gpt", language: str = "english") -> Rubric:
-    r"""Return the rubric of a judge prompt: its scale, and the parser of a reply's last score.
+    r"""Return a judge prompt's rubric: its scale, and the parser for the last score in a reply.
 
-    ``gpt`` gives 10 points in ``\boxed{}``, ``prometheus`` 5 points after ``[RESULT]``.
+    ``gpt`` scores out of 10 in ``\boxed{}``, ``prometheus`` out of 5 after ``[RESULT]``.
 
     >>> rubric().score(r"It quotes \boxed{10}. Score: \boxed{3}"), rubric("prometheus", "czech").low
     (3.0, 0)
     """
     kind = _judge_prompt(name)
-    # The Czech rubrics give 0 to a response in another language.
+    # The Czech rubrics score a response in another language 0.
     low = 0 if language == "czech" else 1
     label = name if language == "english" else f"{name}_{language}"
     return Rubric(f"elitr_bench_{label}", low, kind.high, kind.parser(low, kind.high))
 
 
 def official_score(reply: str, name: str = "gpt") -> float | None:
-    r"""Return the first score of a reply by the official rule, on the 10-point scale but not limited to it; None without one.
+    r"""Parse a reply's first score by the official rule, on the 10-point scale but not limited to it.
 
     >>> official_score(r"\boxed{95} and \boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
     (95.0, 8.0)
     """
     stored = _judge_prompt(name).official(reply)
-    # The official parsers return -1 or -2 for a missing score. More digits than a float can hold are not a score.
+    # The official parsers return -1 or -2 for a missing score. A number with more digits than a float can
+    # hold is not a score.
     return float(stored) if not stored.startswith("-") and len(stored) < 300 else None
 
 
 def judge_requests(case: Case, responses: Sequence[str | None], name: str = "gpt") -> list[JudgeRequest]:
-    """Return the requests for all turns that have a response; it is None after a failure of ours."""
+    """Return the requests for all turns with a response; it is None after a failure on our side."""
     _judge_prompt(name)
     requests = []
     for turn, response in enumerate(responses):
@@ -102,20 +104,20 @@ def score_turn(
     name: str = "gpt",
     status: str | None = None,
 ) -> CaseScores:
-    """Score one turn by the verdicts, one for each seed of the judge; empty before judging.
+    """Score one turn from the verdicts, one per judge seed; the list is empty before judging.
 
-    Once it is judged, an empty response has the lowest ``judge_score`` of the scale, whatever the judge replied. After a failure of ours
-    (``status``) no metric has a value.
+    Once judged, an empty response gets the scale's lowest ``judge_score``, whatever the judge replied. After
+    a failure on our side (``status``) no metric has a value.
     """
     known = answers.INPUT in case.inputs
     if status is not None:
         return dict.fromkeys(SYNTHETIC_METRICS if known else METRICS, Score(None, status))
-    case.turns[turn]  # raises for a turn that the case does not have
+    case.turns[turn]  # raises IndexError for a turn that the case lacks
     kind = _judge_prompt(name)
     answer = without_thinking(response or "")
     empty = (ANSWER_CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
     points = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
-    # The official code never asks again; later replies are ours.
+    # The official code never retries; later replies come from our retries.
     firsts = [official_score(verdict.replies[0], name) if verdict.replies else None for verdict in verdicts]
     strict = _mean(points, verdicts)
     # A judge may rate an empty response above the lowest score; the official score keeps that.
@@ -135,14 +137,14 @@ def score_turn(
 def rating(
     scores: Mapping[str, float | None], verdicts: Sequence[float | None], name: str | None = None
 ) -> dict[str, float | None]:
-    """Return the ``judge_score`` of the scores of verdicts; nothing for an empty response, which they do not change."""
+    """Return the ``judge_score`` from verdicts' scores; nothing for an empty response."""
     factor = _judge_prompt(name or "gpt").factor
     mean = mean_score([None if score is None else score * factor for score in verdicts])
     return {"judge_score": mean} if scores.get("answered") else {}
 
 
 def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
-    """Return the mean over the seeds with a score, or the reason if there are none."""
+    """Return the mean over the seeds with a score, or the reason why there is none."""
     if not verdicts:
         return Score(None, NOT_JUDGED)
     mean = mean_score(scores)

@@ -1,7 +1,7 @@
-"""Write cases on meetings from a seed: any length, with gold answers that the writer knows.
+"""Generate meeting cases from a seed, at any length and with gold answers known by construction.
 
-The cases have the form of the published ones, so prompts, judges and noise are the same. In addition they list the forms in which the
-right value and the others may be stated, see :mod:`.answers`.
+The cases have the structure of the published ones, so prompts, judges and noise are the same. In addition
+they list the forms in which the correct and the other values may be stated, see :mod:`.answers`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,18 +31,18 @@ from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 
 NAME = "elitr_bench"
-CASES = 200  # by default, of each length
+CASES = 200  # default number of cases per length
 MOST_QUESTIONS = 8
-NANO = f"{NAME}_qa_nano"  # has more questions about each meeting
-NANO_QUESTIONS = 16  # questions about a meeting from 8k on
-NANO_CASES = 320  # default number of questions of each length: 20 meetings from 8k on; see docs/nano.md
-# Tokens left free at first, for the joint between the parts of the prompt.
+NANO = f"{NAME}_qa_nano"  # the family with more questions per meeting
+NANO_QUESTIONS = 16  # questions per meeting from 8k on
+NANO_CASES = 320  # default number of questions per length: 20 meetings from 8k on; see docs/nano.md
+# Tokens initially left free for the joint between the parts of the prompt.
 _MARGIN = 2
 _TRIES = 5
 
 
 def questions_at(length: int, family: str = "") -> int:
-    """Return the number of questions about one meeting: eight (nano: sixteen), fewer about a short one."""
+    """Return the number of questions per meeting: eight (nano: sixteen), fewer for a short one."""
     if family == NANO:
         return max(1, min(NANO_QUESTIONS, length // 500))
     return max(1, min(MOST_QUESTIONS, length // 1_000))
@@ -57,11 +57,11 @@ def file_of(family: str, length: int) -> str:
 
 
 def build(family: str, settings: MeetingSettings, folder: Path, work: Work) -> list[TaskReport]:
-    """Write the cases of a family such as ``elitr_bench_qa_synthetic`` into a case folder, in place of an older one."""
+    """Write the cases of a family such as ``elitr_bench_qa_synthetic``, replacing an older case folder."""
     number = settings.n or default_cases(family)
-    # The manifest records the number that was written, not that the default was meant.
+    # The manifest records the number written, not that the default was used.
     settings = replace(settings, n=number)
-    # An unavailable tokenizer is reported before anything is written.
+    # Reports an unavailable tokenizer before anything is written.
     _ = (settings.measure, settings.other_tokenizer)
     with work.writer(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         reports = []
@@ -78,9 +78,9 @@ def _is_conv(family: str) -> bool:
 
 
 def _made(family: str, settings: MeetingSettings, length: int, place: int) -> MadeCases:
-    """Return the cases on one meeting: one per question, or one conversation."""
+    """Return the cases on one meeting: one per question, or one dialogue."""
     conv = _is_conv(family)
-    # Lengths may be in either of these. Fresh, because shared ones would remember the counts of all meetings.
+    # Lengths may be measured in either. Fresh, because shared ones would cache the counts of all meetings.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
     tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
     meeting = _meeting(length, settings, place, family, tokenizers[settings.measure.name])
@@ -112,7 +112,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
 def _meeting(
     length: int, settings: MeetingSettings, place: int, family: str, tokenizer: Tokenizer
 ) -> SyntheticMeeting:
-    """Return a meeting whose prompts nearly fill ``length`` tokens; QA and Conv have the same questions."""
+    """Generate a meeting whose prompts nearly fill ``length`` tokens; QA and Conv have the same questions."""
     conv, number = _is_conv(family), questions_at(length, family)
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
 
@@ -121,7 +121,8 @@ def _meeting(
 
     def asked(questions: Sequence[MeetingQuestion]) -> int:
         counts = [tokenizer.count(prompts.asked(_text(question, conv))) for question in questions]
-        # A conversation holds all questions, a QA prompt one. The first guess is made before they are known.
+        # A dialogue contains all questions, a QA prompt one. The first estimate is made before they are
+        # known.
         return (sum(counts) if conv else max(counts)) if counts else 20 * number
 
     room = length - opening([""]) - _MARGIN
@@ -134,7 +135,7 @@ def _meeting(
             count=tokenizer.count,
         )
         over = opening(meeting.passages) + asked(meeting.questions) - length
-        # The questions depend on the meeting, so their tokens are known only now.
+        # The questions depend on the meeting, so their token counts are known only now.
         if over <= 0:
             name = f"{settings.seed}_{format_length(length)}_{place}"
             return replace(meeting, id=f"{name}_conv" if conv else name)
@@ -159,13 +160,13 @@ def _turn(number: int, question: MeetingQuestion, conv: bool) -> Turn:
 
 
 def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> tuple[ElitrBenchOptions, CaseSet]:
-    """Return built cases, or cases that are written into the cache once, and the options with which they were made."""
+    """Return the options used for building, and the built or cached cases."""
     if options.cases is not None:
         built = built_file(options.cases, task.family, f"{task.family}_*", options.length)
         options, cases = built.resolve(options), built.read()
     else:
         if options.tokenizer is not None:
-            tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is written
+            tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is generated
         options = with_length(options)
         settings = run_settings(MeetingSettings, options, default_cases(task.family))
         cases = cached_cases(
@@ -179,7 +180,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> tuple[ElitrBenchOpt
 
 
 def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions) -> CaseSet:
-    """Return the same cases with noisy transcripts; noise changes the length of a text, so some prompts exceed the length."""
+    """Return the same cases with noisy transcripts; noise makes some prompts exceed the length."""
     length = options.length or DEFAULT_LENGTH
     file = file_of(task.family, length)
     chosen = cases.cases[: options.n or options.subset]

@@ -1,4 +1,4 @@
-"""The parts of a task's name, and the noise in its transcripts."""
+"""Parse task names, and add noise to transcripts."""
 
 import hashlib
 import json
@@ -18,16 +18,16 @@ EXACT: Literal["exact"] = "exact"  # default mode of noise
 
 
 class ElitrTask(TaskSpec):
-    """A task: ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``; the card lists them."""
+    """A task ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``."""
 
     @property
     def gold_history(self) -> bool:
-        """Whether the gold answers replace the model's own in the history."""
+        """Whether the history contains gold answers instead of the model's own."""
         return "goldhistory" in self.words
 
     @property
     def language(self) -> str:
-        """Language of questions and answers; the transcripts are English."""
+        """Language of questions and answers; transcripts are in English."""
         return "czech" if "czech" in self.words else "english"
 
     @property
@@ -61,18 +61,18 @@ def _rules(file: Path | None) -> "Rules":
         ) from error
 
 
-# Cached, because every task of a run asks for it and the rules are large.
+# Cached, because every task in a run needs it and the rules are large.
 @lru_cache(maxsize=2)
 def _rules_sha256(file: Path | None) -> str:
     digest = hashlib.sha256()
     for word, forms in _rules(file).counts.items():
-        # In order, because a random draw walks through a word's forms.
+        # In order, because a random draw iterates over a word's forms.
         digest.update(json.dumps([word, *forms.items()]).encode())
     return digest.hexdigest()
 
 
 def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
-    """Return the settings that a noisy transcript depends on, except its text, its target and the seed."""
+    """Return the settings that a noisy transcript depends on, except its text, target and seed."""
     return {
         "noise_mode": options.noise_mode or EXACT,
         "noise_rules_sha256": _rules_sha256(options.noise_rules),
@@ -80,9 +80,12 @@ def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
 
 
 def noisy(transcript: str, wer: int, meeting: str, options: ElitrBenchOptions) -> "Noisy":
-    """Return a noisy transcript with its measured word error rate, the same in every process; ``wer`` is in percent."""
+    """Return a transcript with noise and its measured word error rate.
+
+    ``wer`` is in percent. The result is the same in every process.
+    """
     from long_context_tasks.noise import inject, noise_seed
 
-    # Each meeting has its own seed, so its noise does not depend on the other meetings of a run.
+    # Each meeting has its own seed, so its noise does not depend on the other meetings in a run.
     seed = noise_seed(options.seed, meeting, wer / 100)
     return inject(transcript, _rules(options.noise_rules), wer / 100, seed, options.noise_mode or EXACT)

@@ -1,1 +1,1 @@
-"""Cases of any length from raw data: books for TSort, forum posts for BestAnswer, or a forum that is written from a seed."""
+"""Build cases of any length from books (TSort) or from real or synthetic forum posts (BestAnswer)."""

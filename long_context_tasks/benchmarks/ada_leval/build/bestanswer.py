@@ -1,20 +1,22 @@
-"""BestAnswer cases from forum posts: a question, the answer that its asker accepted, and others.
+"""Build BestAnswer cases from forum posts: a question, its accepted answer, and other answers.
 
-Sections 3.2, 3.3 and Appendix A of the paper (Wang et al., NAACL 2024). The other answers are first all answers to the same
-question that are older than the accepted one, then answers to similar questions: 40 % of tags in common (shared tags over the
-smaller of the two sets, or over their union), at 32k and more at least one. The paper leaves the rest open; we decided:
+Sections 3.2, 3.3 and Appendix A of the paper (Wang et al., NAACL 2024). The other answers are first all older
+answers to the same question, then answers to similar questions: those with 40 % of tags in common (shared
+tags divided by the size of the smaller set, or of the union), and at 32k and more also those with at least
+one. The paper leaves the rest open; we decided:
 
 * No shown answer has an image, is empty, or repeats another one; questions with equal text are never similar.
-* Answers to similar questions are taken in a random order that differs between questions; those that share enough tags come before
-  those that share one. They are added until the next would exceed the bound, so a longer case shows all answers of a shorter one and
-  more. If no other answer to the question itself can be shown, the first is one that fits the shortest length.
-* A question needs at least one older answer of its own next to the accepted one, since words that a question shares with its own
-  answers, and with no other, would give the accepted one away.
-* Up to 16k the questions are the same at every length, even if lengths are built one by one. A question takes part if it fits the
-  shortest length together with the accepted answer, all older answers to it and at least one other answer, and if there are enough
-  similar answers to fill the longest length up to 16k to four fifths. From 32k on the same questions are used as far as the answers
-  reach.
-* All answers are shown in random order, so the accepted one is equally likely at every place.
+* Answers to similar questions are taken in a random order specific to the question; those that share enough
+  tags come before those that share one. They are added until the next would exceed the bound, so a longer
+  case shows all answers of a shorter one and more. If no other answer to the question itself can be shown,
+  the first one taken is one that fits the shortest length.
+* A question needs at least one older answer of its own besides the accepted one; otherwise words that a
+  question shares only with its own answers would give the accepted one away.
+* Up to 16k the questions are the same at every length, even if lengths are built separately. A question
+  qualifies if the accepted answer, all older answers and at least one other answer fit the shortest length,
+  and if there are enough similar answers to fill the longest length up to 16k to four fifths. From 32k on,
+  the same questions are used as far as the answers suffice.
+* All answers are shown in random order, so the accepted one is equally likely at every position.
 
 Every post is encoded once for all lengths.
 """
@@ -67,7 +69,7 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.intp]:
-    """Return a random order of distinct ids that depends on ids and seeds only and is the same on every system."""
+    """Return a random order of distinct ids, determined by the ids and seeds only, on every system."""
     key = np.zeros(1, dtype=np.uint64)
     for seed in seeds:
         key = _mixed(key ^ np.uint64(seed & _ALL))
@@ -76,12 +78,12 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
 
 @dataclass(frozen=True, eq=False)
 class _ChosenQuestion:
-    question: int  # place in the pool
-    # Places of answers, as far as any length needs them: the accepted one, older ones to the same question,
-    # strongly and weakly similar ones.
+    question: int  # index in the pool
+    # Indices of the answers needed at any length: the accepted one, older ones to the same question, strongly
+    # similar and weakly similar ones.
     sequence: npt.NDArray[np.int32]
-    fixed: int  # number of them that are in every case
-    shown: Mapping[int, int]  # for each length the number of them that fit
+    fixed: int  # number of them shown in every case
+    shown: Mapping[int, int]  # for each length, the number of them that fit
 
 
 class _Selection:
@@ -103,7 +105,7 @@ class _Selection:
         order = np.argsort(pool.tag_ids, kind="stable")
         self._by_tag = owner[order]
         self._tag_starts = np.searchsorted(pool.tag_ids[order], np.arange(len(pool.tag_names) + 1))
-        # Of answers with equal text only the first may be shown with other questions.
+        # Among answers with equal text, only the first may be shown with other questions.
         first = np.unique(texts.answer_text, return_index=True)[1]
         self._free = np.zeros(len(pool.answer_ids), dtype=bool)
         self._free[first] = texts.usable[first]
@@ -117,13 +119,13 @@ class _Selection:
             for length in (*settings.lengths, *deciding)
         }
         self._same = [(length, bounds[length]) for length in deciding]
-        # Most tokens of a prompt, by length to build.
+        # Maximum number of tokens in a prompt, by length to build.
         self.bounds = {length: bounds[length] for length in settings.lengths}
         self._relaxed = frozenset(length for length in settings.lengths if length >= border)
-        # Why questions gave no case, with counts.
+        # Reasons why questions yielded no case, with counts.
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
-        self.used: set[str] = set()  # keys of the posts that cases show
-        # Longer cases show the answers of shorter ones again.
+        self.used: set[str] = set()  # keys of the posts shown in cases
+        # Longer cases repeat the answers of shorter ones.
         self._words_of = lru_cache(maxsize=4096)(lambda post: _words(texts.store[post]))
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
 
@@ -141,7 +143,7 @@ class _Selection:
         return chosen
 
     def _targets(self) -> Ints:
-        """Return the questions with an accepted answer of text only, in random order."""
+        """Return the questions whose accepted answer is text-only, in random order."""
         pool, texts = self._pool, self._texts
         gold = pool.gold
         without = gold < 0
@@ -158,7 +160,7 @@ class _Selection:
         return places[shuffled(pool.ids[places], self._settings.seed)]
 
     def _own(self, question: int) -> Ints:
-        """Return the accepted answer and the usable ones to the same question that are older, each text once."""
+        """Return the accepted answer and the question's older usable answers, without duplicates."""
         pool, texts = self._pool, self._texts
         gold = int(pool.gold[question])
         places = pool.answers(question)
@@ -181,16 +183,16 @@ class _Selection:
             whole = self._tag_counts[others] + len(tags) - shared[others]
         else:
             whole = np.minimum(self._tag_counts[others], len(tags))
-        # Exact in whole numbers of thousandths: 0.4 x 5 must be 2, not a little more.
+        # Exact in integer thousandths: 0.4 x 5 must be 2, not slightly more.
         enough = 1000 * shared[others] >= round(1000 * self._settings.shared_tags) * whole
         return others[enough], others[~enough]
 
     def _others_of(self, questions: Ints, question: int, own: Ints) -> Ints:
-        """Return the usable answers to similar questions, in the random order of the asking question."""
+        """Return the usable answers to similar questions, in an order specific to ``question``."""
         pool, texts = self._pool, self._texts
         starts, ends = pool.answer_offsets[questions], pool.answer_offsets[questions + 1]
         sizes = ends - starts
-        # Concatenated ranges of answers, without a loop over questions.
+        # Concatenates the answer ranges without a loop over questions.
         steps = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         places = np.repeat(starts, sizes) + steps
         places = places[self._free[places]]
@@ -199,7 +201,7 @@ class _Selection:
         return mixed
 
     def _consider(self, question: int, wanted: set[int]) -> _ChosenQuestion | None:
-        """Return a question with its answers if it gives a case of a wanted length; otherwise count the reason."""
+        """Return a question with its answers if it yields a wanted case; otherwise count the reason."""
         texts = self._texts
         own = self._own(question)
         # `own` includes the accepted answer.
@@ -211,14 +213,14 @@ class _Selection:
         weak = self._others_of(far if self._relaxed else far[:0], question, own)
         frame = int(texts.question_tokens[question]) + self._counter.after_last(self._answer(own[0]))
         if len(own) == 1:
-            # The first is one that fits the shortest length.
+            # The first one taken must fit the shortest length.
             shortest = min([*self.bounds.values(), *(bound for _, bound in self._same)])
             room = shortest - frame - texts.answer_tokens[own[0]] - self._counter.designations(2)[2]
             fits = np.flatnonzero(texts.answer_tokens[strong] <= room)[:1]
             strong = np.concatenate([strong[fits], np.delete(strong, fits)])
         sequence = np.concatenate([own, strong, weak])
         sums = np.concatenate([[0], np.cumsum(texts.answer_tokens[sequence])])
-        # int64 (len(sequence) + 1,): tokens of a prompt with the first k answers, for every k.
+        # int64 (len(sequence) + 1,): tokens in a prompt with the first k answers, for every k.
         tokens = sums + self._counter.designations(len(sequence)) + frame
 
         def number_shown(length: int, bound: int) -> int:
@@ -235,7 +237,7 @@ class _Selection:
                 return f"too few answers to similar questions for {format_length(length)}"
             return None
 
-        # The decision for all lengths below 32k depends on the shortest and the longest one only.
+        # The decision for all lengths below 32k depends only on the shortest and the longest of them.
         if self._same:
             reason = problem(*self._same[0], fill=False) or problem(*self._same[-1], fill=True)
             if reason:
@@ -256,7 +258,7 @@ class _Selection:
             counter[reason] += count
 
     def figures(self, case: Case) -> dict[str, float]:
-        """Return whether another answer to the question is shown, and how often shared words give the gold, in per cent."""
+        """Return whether an own rival is shown, and how often word overlap finds the gold, in per cent."""
         store = self._texts.store
         asked = case.inputs["question"]
         question = _words(store[int(asked)])
@@ -270,7 +272,8 @@ class _Selection:
 
     def cases(self, questions: Iterable[_ChosenQuestion], length: int, task: str) -> Iterator[Case]:
         for chosen in questions:
-            # The sum of parts is an estimate in other tokenizers, so answers are removed until the prompt fits.
+            # In other tokenizers the sum of parts is an estimate, so answers are removed until the prompt
+            # fits.
             for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
                 case = self._with_answers(chosen, number, length, task)
                 if case.num_tokens[self._measure.name] <= self.bounds[length]:
@@ -284,7 +287,7 @@ class _Selection:
         pool, store, seed = self._pool, self._texts.store, self._settings.seed
         question_id = int(pool.ids[chosen.question])
         places = chosen.sequence[:number]
-        # The length is part of the seed, so that the place of the answer differs between lengths.
+        # The length is part of the seed, so that the answer's position differs between lengths.
         order = shuffled(pool.answer_ids[places], seed, question_id, length)
         gold = f"A{int(np.flatnonzero(order == 0)[0]) + 1}"
         places = places[order]
@@ -321,7 +324,7 @@ class _Selection:
 def build_bestanswer(
     tasks: Mapping[int, str], source: Path, settings: "BestAnswerSettings", folder: Path, work: Work
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder; ``tasks`` has the name of the task of each length."""
+    """Write the cases of all lengths into a case folder; ``tasks`` maps each length to a task name."""
     benchmark = card("ada_leval")
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
     with work.writer(folder, options) as writer:

@@ -1,8 +1,8 @@
-"""BestAnswer cases from a seed: the accepted answer meets all eight requirements of the question, every other one misses some.
+"""Build BestAnswer cases from a seed: only the accepted answer meets all eight requirements.
 
-The questions are the same at every length, and a longer case shows the answers of a shorter one and more. The asker adds sentences
-without content, so that a case is at most two per cent below its length. Answers stay as they were drawn: if some were chosen
-or changed for their length, the accepted one, which never is, could be recognised.
+The questions are the same at every length, and a longer case shows all answers of a shorter one and more. The
+asker adds content-free sentences, so that a case is at most 2 % below its length. Answers are shown as drawn:
+if some were chosen or changed for their length, the accepted one, which never is, could be recognized.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 class _Question:
     id: str
     requirements: Requirements
-    answers: Iterable[str]  # answers in the order in which they are added, the accepted one first
+    answers: Iterable[str]  # in the order in which they are added, the accepted one first
 
 
 def build_constraints(
     tasks: Mapping[int, str], settings: "ConstraintSettings", folder: Path, work: Work
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder; ``tasks`` has the name of the task of each length."""
+    """Write the cases of all lengths into a case folder; ``tasks`` maps each length to a task name."""
     options = {**asdict(settings), "source": None, "card_version": card("ada_leval").version}
     numbers = dict.fromkeys(settings.lengths, settings.n or 0)
     with work.writer(folder, options) as writer:
@@ -60,7 +60,7 @@ def _made(
     settings: "ConstraintSettings", tasks: Mapping[int, str], wanted: tuple[int, Sequence[int]]
 ) -> Mapping[int, MadeCases]:
     place, lengths = wanted
-    # Counts of one question's answers are of no use for the next.
+    # Cached counts of one question's answers are useless for the next.
     tokenizer = settings.measure.fresh()
     requirements = Requirements(stream(settings.seed, f"question {place}"))
     question = _Question(f"{settings.seed}_{place}", requirements, Growing(map(requirements.answer, count())))
@@ -84,10 +84,10 @@ def _case(
         raise InputError(
             f"{task}: a question with two answers is longer than {length:,} tokens; ask for longer cases"
         )
-    # Tokens at the borders of parts may join in the whole prompt.
+    # Tokens at the borders of parts may merge in the whole prompt.
     while size(asked.requirements.question(), texts) > length:
         texts.pop()
-    # The spot depends on the length, so that a model cannot learn it from shorter cases.
+    # The position depends on the length, so that a model cannot learn it from shorter cases.
     spot = stream(settings.seed, f"accepted {asked.id} {length}") % len(texts)
     numbers = [*range(1, spot + 1), 0, *range(spot + 1, len(texts))]
     shown = [texts[number] for number in numbers]

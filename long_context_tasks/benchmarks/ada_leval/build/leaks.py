@@ -1,7 +1,8 @@
-"""Find paragraphs that reveal the order of a book without being read, even after the reader of books has removed headings.
+"""Find paragraphs that reveal the order of a book without being read.
 
-There are three kinds: lines with the number or the title of a chapter, series of numbers that rise from paragraph to paragraph
-(headings of an unknown form, page numbers, running heads), and the dates of letters and diaries.
+Some remain even after the book reader has removed headings. There are three kinds: lines with a chapter's
+number or title, series of numbers that rise from paragraph to paragraph (headings of an unknown form, page
+numbers, running heads), and the dates of letters and diaries.
 """
 
 import re
@@ -28,20 +29,20 @@ from long_context_tasks.corpora.headings import (
 from long_context_tasks.corpora.printed_text import QUOTES
 from long_context_tasks.schema import InputError
 
-# A paragraph that begins with these is speech, not a heading.
+# A paragraph that begins with one of these is dialogue, not a heading.
 _QUOTES = "\"'“‘«„»"
-# Speech begins with a dash in several languages, but so do some headings.
+# Dialogue begins with a dash in several languages, but so do some headings.
 _DASHES = "-–—"
-# Characters: longer paragraphs are text with a number at the beginning.
+# In characters: a longer paragraph is prose that begins with a number.
 _MOST_LINE = 120
 _MOST_WORDS = 15
-# Above this a number by itself is a year or a sum rather than a chapter.
+# Above this, a number on its own is a year or an amount rather than a chapter.
 _HIGHEST = 399
-# Share of small words; titles capitalise most words.
+# Share of lower-case words; titles capitalize most words.
 _MOST_LOWER = 0.7
 # Titles of a few letters ("Tea") occur as paragraphs of the story.
 _SHORTEST_TITLE = 4
-# Running heads come again and again; a page number before a title may occur once by chance.
+# Running heads recur; a page number before a title may occur once by chance.
 _FEWEST_PAGES = 3
 _MOST_HIDDEN = 0.2
 _FEWEST_TENTHS = 3
@@ -49,28 +50,29 @@ _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
 _AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|:[^.!?]{1,60}$|\s+[(“]|(?:[.:;—–-]\W*|\s+)(?P<next>\w)")
 _AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
-# "Night II." by itself or with a title; a month with a day is a date.
+# "Night II." on its own or with a title; a month with a day is a date.
 _COUNTED = re.compile(
     r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? "
     r"(?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
 )
 _DIGITS = re.compile(r"\d+")
-# Digits next to these are parts of other numbers, of dates with strokes, of hours, of sums.
+# Digits next to these are parts of other numbers, dates with slashes, times or amounts.
 _NOT_BEFORE = frozenset(".,:/-–$£€")
 _NOT_AFTER = re.compile(r"[\w:/%-]|[.,]\d")
 _BEFORE = "[(§—–-_ "
 _AFTER_FIRST = re.compile(r"[\dIVXLC][.:;)—–-]")
 _INSIDE = "within paragraphs"
-# Fewest members of a series, by shape. Pages have many numbers, and numbers without a word next to them are frequent.
+# Minimum number of members of a series, by shape. Page numbers form long series, and numbers without a word
+# next to them are frequent.
 _FEWEST_COUNTED = {_INSIDE: 8, "arabic": 4, "roman": 4, "word": 4}
 _FEWEST = 3
-# Share of the numbers of one shape that must be in the series.
+# Share of the numbers with one shape that must be in the series.
 _SHARE = 0.6
-# Median number of words between members; the items of a list are closer.
+# Median number of words between members; list items are closer together.
 _APART = 100
 
-# Heads of pages.
-# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47". Scanners misread capitals: "THE L0NG R0AD 47".
+# Running heads of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47". OCR misreads capitals: "THE L0NG
+# R0AD 47".
 _HEAD = re.compile(
     r"\[?(?P<page>\d{1,4})\]? (?P<right>\D.{3,59})|(?P<left>.{3,59}\D) \[?(?P<number>\d{1,4})\]?"
 )
@@ -81,7 +83,7 @@ _FEWEST_CAPITALS = 4
 _OF_PAGES = "0123456789[]"
 # Dates.
 _DATE_QUOTES = QUOTES + "„"
-_LONGEST_DATE = 90  # characters of a paragraph that is a date, with its place
+_LONGEST_DATE = 90  # characters in a paragraph that is a date, with its place
 _DAY = r"(?<!\d)\d{1,2}(?:[^\W\d]{1,2}\b|[.:]?[ºª°]|:[ae]\b)?(?!\d)"  # "3", "3rd", "3.º", "3:e"
 _OF = r"\W{1,3}(?:(?:of|de|di|d)\W{1,3})?"
 _YEAR = r"\d{2}(?:\d\d|-+)"  # "1815", "18--"
@@ -93,23 +95,23 @@ _AFTER_DATE = re.compile(r"[.,:;_)\]]*\s?[—–_-]|[.:_)\]]+\s|[^\w]*$")
 
 @dataclass(frozen=True)
 class Leak:
-    """A paragraph that reveals its place."""
+    """A paragraph that reveals its position."""
 
-    paragraph: int  # its index in the book
-    text: str  # its beginning, or its number with the words around it
+    paragraph: int  # index in the book
+    text: str  # its beginning, or its number with the surrounding words
     counted: bool = False  # whether it is a member of a series of numbers
     dated: bool = False  # whether it is a date, or begins with one
 
 
 def find_leaks(book: Book) -> list[Leak]:
-    """Return the paragraphs with a chapter's number, a removed heading's title or a date, or in a rising series of numbers."""
+    """Return the paragraphs with a chapter number, a removed heading's title, a date or a series number."""
     dated = {
         place: Leak(place, text[:60], dated=True)
         for place, text in enumerate(book.paragraphs)
         if _is_dated(text)
     }
     titles = {_letters(title) for title in book.headings}
-    # Pages of a scanned book begin with their number and a title ("46 THE LONG ROAD"), some of them misread.
+    # Pages in a scanned book begin with their number and a title ("46 THE LONG ROAD"), some of them misread.
     heads = {
         place: "in capitals" if _is_shouted(text) else head[0]
         for place, text in enumerate(book.paragraphs)
@@ -135,15 +137,16 @@ def find_leaks(book: Book) -> list[Leak]:
 
 
 def in_two_parts(borders: Sequence[int], leaks: Iterable[Leak]) -> bool:
-    """Return whether two parts or more of a case, whose borders are counted in paragraphs, show a leak."""
+    """Return whether at least two parts of a case, with borders counted in paragraphs, show a leak."""
     return len({bisect_right(borders, leak.paragraph) for leak in leaks} - {0, len(borders)}) > 1
 
 
 def refuse_headings(book: Book, headings: Sequence[Leak], hidden: int, total: int, task: str) -> None:
-    """Check that few cases of a book had to be left out for headings; otherwise the reader did not understand them.
+    """Check that few of a book's cases were dropped because of headings.
 
-    It fails if any case shows a series of numbers, or a fifth of them what looks like a heading, in three tenths of the book;
-    ``hidden`` of ``total`` cases show headings in two parts.
+    If many were, the book reader did not recognize the headings. Fails if, over at least three tenths of the
+    book, any case shows a rising series of numbers or 20 % of cases show an apparent heading. ``hidden`` of
+    ``total`` cases show headings in two parts.
     """
     series = [leak for leak in headings if leak.counted]
     for shown, most, what in (
@@ -211,7 +214,7 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
         counted = count_in([value for _, value, _ in same], again=shape != _INSIDE)
         if len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
             continue
-        # Front and back matter have other numbers than the pages between them.
+        # Front and back matter have other numbers than the pages in between.
         of = counted[-1] + 1 - counted[0] if shape == _INSIDE else len(same)
         places = [same[i][0] for i in counted]
         if len(counted) >= _SHARE * of and median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
@@ -220,7 +223,7 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
 
 
 def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the numbers of a paragraph that may belong to a series: shape, value, and the text to show."""
+    """Yield a paragraph's numbers that may belong to a series: shape, value, and the text to show."""
     for digits in _DIGITS.finditer(text):
         before = text[digits.start() - 1 : digits.start()]
         if (
@@ -248,7 +251,7 @@ def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _head_of(text: str) -> tuple[str, int] | None:
-    """Return the letters and the number of a line that may be the head of a page."""
+    """Return the letters and number of a line that may be a running head."""
     if len(text) > _MOST_HEAD or not (text[0] in _OF_PAGES or text[-1] in _OF_PAGES):
         return None
     match = _HEAD.fullmatch(text)
@@ -262,7 +265,7 @@ def _head_of(text: str) -> tuple[str, int] | None:
 
 
 def _is_shouted(text: str) -> bool:
-    """Return whether most letters of a short line are capitals."""
+    """Return whether most letters in a short line are capitals."""
     capitals = sum(map(str.isupper, text))
     return capitals >= max(_FEWEST_CAPITALS, _CAPITALS * sum(map(str.isalpha, text)))
 
@@ -276,7 +279,7 @@ def _date() -> re.Pattern[str]:
 
 
 def _is_dated(text: str) -> bool:
-    """Return whether a paragraph is a date, perhaps with a place, or begins with one as letters and diaries do.
+    """Return whether a paragraph is a date, perhaps with a place, or begins with one as diaries do.
 
     >>> [_is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "« Le 18 mai. »")]
     [True, True, True, True]
@@ -289,10 +292,10 @@ def _is_dated(text: str) -> bool:
     if match is None:
         return False
     begins = bool(_BEFORE_DATE.match(match["before"]) and _AFTER_DATE.match(match["rest"]))
-    # Single quotation marks count only at the end: elsewhere they may be apostrophes.
+    # Single quotation marks count only at the end; elsewhere they may be apostrophes.
     ending = re.split(r"\w", text[1:])[-1]
     if text[0] in _DATE_QUOTES and (_CLOSED.search(text, 1) or "’" in ending or "'" in ending):
-        # People mention dates too; only an open quotation mark shows that a letter continues below.
+        # Characters mention dates too; only an open quotation mark shows that a letter continues below.
         return begins and match["rest"].lstrip()[:1] not in ("?", "!")
     asked = set("!?") & set(match["rest"].lstrip(" .,;:)]!?"))
     return (len(text) <= _LONGEST_DATE and not asked) or begins

@@ -1,7 +1,8 @@
-"""Posts for BestAnswer cases: popular questions of frequent tags, their answers, and the tokens of all of them.
+"""Select popular forum questions and their answers for BestAnswer cases, and count their tokens.
 
-Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. The numbers of a dump (ids, dates,
-scores, tags) are cached for the next build; the texts of the chosen posts go to a file that spills to disk when it grows.
+Section 3.2 of the paper: the most popular questions for each of the most frequent tags. A dump's metadata
+(ids, dates, scores, tags) are cached for the next build; the chosen posts' texts are stored in a temporary
+file that spills to disk when it grows.
 """
 
 import difflib
@@ -25,7 +26,7 @@ from long_context_tasks.tokens.tokenizers import text_hash
 Ints = npt.NDArray[np.int64]
 
 _IN_MEMORY = 256 * 1024 * 1024
-# One call for many texts is cheaper than many calls.
+# Batching texts into one call is cheaper than many calls.
 _BATCH = 256
 
 
@@ -38,7 +39,7 @@ class TextStore:
         self._end = 0
 
     def add(self, number: int, text: str) -> None:
-        # Posts may contain halves of surrogate pairs.
+        # Posts may contain lone surrogates.
         data = text.encode("utf-8", "surrogatepass")
         self._file.seek(self._end)
         self._file.write(data)
@@ -63,7 +64,7 @@ class Pool:
     tag_offsets: Ints
     tag_ids: Ints
     tag_names: tuple[str, ...]  # names of the tag ids
-    gold: Ints  # int64 (n,): place of the accepted answer among the answers; -1 if it is not in the file
+    gold: Ints  # int64 (n,): index of the accepted answer among the answers; -1 if it is not in the file
     answer_offsets: Ints  # int64 (n + 1,): the answers of question i
     answer_ids: Ints  # int64 (m,)
     answer_created: npt.NDArray[np.datetime64]  # datetime64[ms] (m,)
@@ -76,9 +77,9 @@ class Pool:
 
 
 def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, source: Path) -> Pool:
-    """Return the questions of the most frequent tags (ties by name) or of named ones, with all their answers.
+    """Return questions with the most frequent tags (ties by name) or the given tags, and their answers.
 
-    The questions with the highest scores of each tag are taken (ties by id).
+    For each tag, the top-scoring questions are taken (ties by id).
     """
     if not len(index.tag_ids):
         raise InputError(
@@ -87,7 +88,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, sourc
     tag_counts = np.diff(index.tag_offsets)
     owner = np.repeat(np.arange(len(index.questions)), tag_counts)
     ranked = np.lexsort((index.questions, -index.scores.astype(np.int64)))
-    # Ranks of all questions at once, as a question may have several tags.
+    # Ranks over all questions, because a question may have several tags.
     rank = np.empty(len(index.questions), dtype=np.int64)
     rank[ranked] = np.arange(len(index.questions))
     chosen = []
@@ -99,7 +100,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, sourc
     ids = index.questions[rows]
 
     parent = np.searchsorted(ids, index.parents)
-    # searchsorted returns the length for ids after the last; the next line sorts these out.
+    # searchsorted returns the length for ids beyond the last; the next line filters these out.
     parent[parent == len(ids)] = 0
     known = np.flatnonzero(ids[parent] == index.parents)
     known = known[np.lexsort((index.answers[known], parent[known]))]
@@ -138,20 +139,22 @@ def _tag_ids(index: PostIndex, tags: int | Sequence[str], source: Path) -> Seque
     return [places[tag] for tag in tags]
 
 
-# Counts of the parts of a prompt add up where cl100k never joins them. It splits text by a pattern before it merges bytes, from left to
-# right and without looking back. Its matches either hold no white space but a first character, or are punctuation with the newlines
-# after it, or are white space only, and a run of white space that holds a newline is cut after its last one. So no match goes on from the
-# last newline of such a run to what follows: there counts add up. Inside a run they do not, which is why blank lines that a text
-# begins with are counted with the fixed part before it. White space is Unicode's; Python's \s has four more.
+# Counts of a prompt's parts are additive wherever cl100k never joins them. It splits text with a regular
+# expression before it merges bytes, from left to right and without lookbehind. A match either contains no
+# white space except possibly its first character, or is punctuation with the newlines after it, or is white
+# space only; and a run of white space that contains a newline is cut after its last one. So no match spans
+# the border between the last newline of such a run and the text after it, and counts are additive there.
+# Inside a run they are not, so blank lines at the beginning of a text are counted with the fixed part before
+# it. White space is Unicode's; Python's \s has four more characters.
 _SPACE = r"[^\S\x1c-\x1f]"
 _LEADING_LINES = re.compile(rf"{_SPACE}*[\r\n]")
 _BLANK = re.compile(rf"{_SPACE}*")
 
 
 def split_lead(text: str) -> tuple[str, str]:
-    """Split a text into the blank lines that it begins with, and the rest; counts of the two add up after a fixed part.
+    """Split a text into its leading blank lines and the rest; their counts are additive after a fixed part.
 
-    The rest of a blank text is empty; such a text belongs to the fixed part with the gap that follows it.
+    The rest of a blank text is empty; such a text is counted with the fixed part and the gap that follows it.
 
     >>> split_lead("\\n\\n  Hello"), split_lead("\\n ")
     (('\\n\\n', '  Hello'), ('\\n ', ''))
@@ -161,9 +164,10 @@ def split_lead(text: str) -> tuple[str, str]:
 
 
 class AnswerCounter:
-    """Counts a BestAnswer prompt as :meth:`questions` + sum of :meth:`answers` + :meth:`designations` + :meth:`after_last` of the last answer.
+    """Counts the tokens in a BestAnswer prompt from its parts.
 
-    The sum is exact for cl100k and an estimate for other tokenizers.
+    The count is :meth:`questions` + the sum of :meth:`answers` + :meth:`designations` + :meth:`after_last`
+    for the last answer. It is exact for cl100k and an estimate for other tokenizers.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -174,7 +178,7 @@ class AnswerCounter:
         self._designations = np.zeros(1, dtype=np.int64)
 
     def questions(self, texts: Sequence[str]) -> Ints:
-        """int64 (n,): everything before the first answer, for each question."""
+        """int64 (n,): tokens before the first answer, for each question."""
         split = [split_lead(text) for text in texts]
         around = [self._around_question(lead, bool(body)) for lead, body in split]
         return np.array(around, dtype=np.int64) + self._bodies([body for _, body in split])
@@ -184,15 +188,19 @@ class AnswerCounter:
         return sum(map(self._tokenizer.count, (prompts.template("bestanswer"), asked, prompts.ANSWERS)))
 
     def _bodies(self, bodies: Sequence[str]) -> Ints:
-        """int64 (n,): each body with the gap after it; 0 for an empty one, whose gap belongs to the part before it."""
-        # A fresh tokenizer forgets the counts, so that memory does not grow with the number of posts.
+        """int64 (n,): tokens in each body and the gap after it; 0 for an empty body.
+
+        The gap after an empty body is counted with its lead.
+        """
+        # A fresh tokenizer discards its cached counts, so memory does not grow with the number of posts.
         counts = self._tokenizer.fresh().count_many([body + prompts.GAP if body else "" for body in bodies])
         return np.array(counts, dtype=np.int64)
 
     def answers(self, texts: Sequence[str]) -> Ints:
-        """int64 (n,): each answer with the blank lines around it, without its designation."""
+        """int64 (n,): tokens in each answer with the blank lines around it, without its designation."""
         split = [split_lead(text) for text in texts]
-        # Blank lines that a text begins with join the colon and the newlines before them; so does the gap after a blank text.
+        # A text's leading blank lines join the colon and the newlines before them; so does the gap after a
+        # blank text.
         leads = [
             self._short(f"A1:\n\n{lead}" if body else f"A1:\n\n{lead}{prompts.GAP}") for lead, body in split
         ]
@@ -200,7 +208,7 @@ class AnswerCounter:
         return np.array(leads, dtype=np.int64) - self._short("A1") + bodies
 
     def designations(self, number: int) -> Ints:
-        """int64 (number + 1,): tokens of the first k designations ("A1", "A2", ...), for every k."""
+        """int64 (number + 1,): tokens in the first k designations ("A1", "A2", ...), for every k."""
         if len(self._designations) <= number:
             start = len(self._designations)
             new = [self._short(f"A{place}") for place in range(start, 2 * number + 1)]
@@ -208,7 +216,7 @@ class AnswerCounter:
         return self._designations[: number + 1]
 
     def after_last(self, text: str) -> int:
-        """Return the tokens of the closing line, and those that the last answer gains because its gap runs into it."""
+        """Return the closing line's tokens, plus those added because the last answer's gap runs into it."""
         if not split_lead(text)[1]:
             return self._after_ending(f"A1:\n\n{text}")
         # Only characters after the last letter or digit can join the gap.
@@ -225,20 +233,20 @@ class AnswerCounter:
 
 @dataclass(frozen=True, eq=False)
 class PoolTexts:
-    """Facts about the texts of a pool's posts, and the texts by post id."""
+    """Metadata on the texts of a pool's posts, and the texts by post id."""
 
     store: TextStore  # texts by post id
     question_text: Ints  # int64 (n,): equal numbers for equal texts; -1 if the text is missing
     # int64 (n,): tokens before the first answer; 0 for questions without an accepted answer.
     question_tokens: Ints
     answer_text: Ints  # int64 (m,): like question_text
-    answer_tokens: Ints  # int64 (m,): tokens without the designation; 0 for answers that are not usable
-    usable: npt.NDArray[np.bool_]  # bool (m,): the answer has a text and no image
-    has_image: npt.NDArray[np.bool_]  # bool (m,): the answer shows an image
+    answer_tokens: Ints  # int64 (m,): tokens without the designation; 0 for unusable answers
+    usable: npt.NDArray[np.bool_]  # bool (m,): whether the answer has text and no image
+    has_image: npt.NDArray[np.bool_]  # bool (m,): whether the answer has an image
 
 
 def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> PoolTexts:
-    """Read the texts of a pool and count the tokens of every answer and question once."""
+    """Read a pool's texts and count the tokens in every answer and question once."""
     n, m = len(pool.ids), len(pool.answer_ids)
     texts = PoolTexts(
         store=TextStore(),
@@ -257,7 +265,7 @@ def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> 
         text = html_to_text(body)
         if not (words := text.strip()):
             continue
-        # Equal texts share a number, as no case may show a text twice.
+        # Equal texts share a number, because no case may show a text twice.
         number = seen.setdefault(text_hash(words), len(seen))
         if post in questions:
             texts.question_text[questions[post]] = number

@@ -1,20 +1,23 @@
-"""TSort cases from books: consecutive segments of whole paragraphs, shown in random order.
+"""Build TSort cases from books: consecutive segments of whole paragraphs, shown in random order.
 
-Section 3.3 and Table 11 of the paper (Wang et al., NAACL 2024). A case begins at a paragraph of the book; each of its N segments takes
-whole paragraphs up to its cap. Whole paragraphs before and after the segments are the hints. Beginnings lie a fixed number of
-paragraphs (the stride) apart. The paper leaves the rest open; we decided:
+Section 3.3 and Table 11 of the paper (Wang et al., NAACL 2024). A case begins at a paragraph of the book;
+each of its N segments takes whole paragraphs up to its cap. Whole paragraphs before and after the segments
+are the hints. Case starts are a fixed number of paragraphs (the stride) apart. The paper leaves the rest
+open; we decided:
 
-* A segment takes as many paragraphs as fit, and does not end after one whose sentence goes on in the next ("he said,").
-* A beginning gives no case if a segment or a hint would be empty.
-* All N! orders are equally likely, the right one included.
-* Cases take turns over the books, in random order within each, so that the first n cover all books.
+* A segment takes as many paragraphs as fit, and does not end after one whose sentence continues in the next
+  ("he said,").
+* A start yields no case if a segment or a hint would be empty.
+* All N! orders are equally likely, including the correct one.
+* Cases alternate between the books, in random order within each, so that the first n cover all books.
 
-A recast case fills its length: it is at most two per cent shorter, and the hints take the room that the segments leave. Cases whose
-right order is among the three in which neighbours share most words are left out, as these are solved without reading. The first cases
-of a book share no paragraph, as long as it has enough.
+A recast case fills its length: it is at most 2 % shorter, and the hints take the room that the segments
+leave. A case is dropped if the correct order is among the three whose neighbouring segments share the most
+words, because it can be solved without understanding the text. The first cases from a book share no
+paragraph, as long as it has enough.
 
-Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before a paragraph's
-first letter with it, so the counts of the pieces add up to that of the prompt.
+Every paragraph is encoded once for all lengths: cl100k splits text before encoding and never joins a
+paragraph's first letter to the text before it, so the counts of the pieces are additive.
 """
 
 import itertools
@@ -60,7 +63,7 @@ if TYPE_CHECKING:
 
 _JOINT = "\n\n"
 _WORD = re.compile(r"\w+")
-# Not a closing quote after a dash: it ends what is said.
+# Not a closing quote after a dash, which ends the quoted speech.
 _GOES_ON = (",", ":", ";", "–", "—", "-")
 _EASIEST_ORDERS = 3
 _UNEVEN = 2
@@ -71,23 +74,23 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Caps:
-    """Sizes of a case."""
+    """The size limits of a case."""
 
-    # before, segment, after: most tokens of the text before, of each segment, of the text after
+    # before, segment, after: maximum number of tokens in the text before, in each segment, in the text after
     before: int
     segment: int
     after: int
-    stride: int  # paragraphs between two beginnings
-    bound: int  # most tokens of the whole prompt
+    stride: int  # number of paragraphs between case starts
+    bound: int  # maximum number of tokens in the whole prompt
 
 
 def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
-    """Return Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
+    """Return the caps in Table 11 for a length; other lengths use the next shorter row's hints and stride.
 
-    The cap of a segment is (length - before - after - 200) / N, which gives the seven rows of the table.
+    The cap for a segment is (length - before - after - 200) / N, which reproduces the table's seven rows.
     """
     table = {parse_length(name): row for name, row in task.build["rows"].items()}
-    # Lengths between two rows of the table use the hints of the shorter one.
+    # Lengths between two rows use the hints of the shorter one.
     row = table[max((known for known in table if known <= length), default=min(table))]
     before = settings.before_cap or int(row["before"])
     after = settings.after_cap or int(row["after"])
@@ -104,7 +107,7 @@ def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
 
 @dataclass(frozen=True)
 class Passage:
-    """Place of a case in a book, counted in paragraphs.
+    """The position of a case in a book, in paragraphs.
 
     ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and ``[edges[-1], after)`` is the
     text after.
@@ -116,31 +119,31 @@ class Passage:
 
     @property
     def borders(self) -> tuple[int, ...]:
-        """Borders of all parts, hints included."""
+        """Borders of all parts, including the hints."""
         return (self.before, *self.edges, self.after)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedBook:
-    """A book with the tokens of its paragraphs."""
+    """A book with its paragraphs' token counts."""
 
     book: Book
-    tokens: Ints  # int64 (n,): tokens of every paragraph with the blank line after it
+    tokens: Ints  # int64 (n,): tokens in every paragraph and the blank line after it
 
     @classmethod
     def of(cls, book: Book, tokenizer: Tokenizer) -> "CountedBook":
-        # A fresh tokenizer forgets the counts, so that memory does not grow with the number of books.
+        # A fresh tokenizer discards its cached counts, so memory does not grow with the number of books.
         counts = tokenizer.fresh().count_many([f"{text}{_JOINT}" for text in book.paragraphs])
         return cls(book, np.array(counts, dtype=np.int64))
 
     @cached_property
     def cumulated(self) -> Ints:
-        """int64 (n + 1,): tokens of all paragraphs before each one."""
+        """int64 (n + 1,): the number of tokens before each paragraph, and in total."""
         return np.concatenate([[0], np.cumsum(self.tokens)])
 
     @cached_property
     def is_break(self) -> npt.NDArray[np.bool_]:
-        """Bool (n + 1,): whether a part may end before each paragraph, as no sentence goes on there; true at both ends."""
+        """Bool (n + 1,): whether a part may end before each paragraph because no sentence continues."""
         ends = (text.rstrip("_*") for text in self.book.paragraphs[:-1])
         return np.array([True, *(not end.endswith(_GOES_ON) for end in ends), True])
 
@@ -160,7 +163,7 @@ class CountedBook:
 
     @cached_property
     def words(self) -> "csr_matrix":
-        """float64 (n, words): words of every paragraph, weighted by their rarity in the book."""
+        """float64 (n, words): each paragraph's words, weighted by their rarity in the book."""
         from scipy.sparse import csr_matrix
 
         counts = [Counter(_WORD.findall(paragraph.casefold())) for paragraph in self.book.paragraphs]
@@ -175,9 +178,10 @@ class CountedBook:
         )
 
     def as_in_whole(self, tokenizer: Tokenizer) -> "CountedBook":
-        """Return the book with the tokens that its paragraphs have in the whole text.
+        """Return the book with the token counts that its paragraphs have within the whole text.
 
-        Those of cl100k add up. In other tokenizers a paragraph by itself may have a token more or less, always the same way.
+        cl100k counts are additive. In other tokenizers, separate paragraphs have consistently more or fewer
+        tokens.
         """
         if tokenizer.name == CL100K:
             return self
@@ -186,10 +190,10 @@ class CountedBook:
 
 
 def find_passages(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Passage]:
-    """Return every place of a book that gives a case; ``dropped`` counts why others give none."""
+    """Return every position in a book that yields a case; ``dropped`` counts why others yield none."""
     sums = counted.cumulated
     n = len(counted.tokens)
-    # The first case begins where there is enough text before it, so that its hint is as long as the others'.
+    # The first case begins after enough text that its hint is as long as the others'.
     first = max(1, int(np.searchsorted(sums, caps.before)))
     breaks = np.flatnonzero(counted.is_break)
     starts = breaks[np.searchsorted(breaks, np.arange(first, n, caps.stride))]
@@ -218,9 +222,9 @@ def find_passages(counted: CountedBook, caps: Caps, segments: int, dropped: Coun
 
 
 def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int) -> Iterator[Passage]:
-    """Yield every place of a novel at which a case fills its length, with the most equal hints.
+    """Yield every position in a novel at which a case fills its length, with hints as equal as possible.
 
-    ``fixed`` is the number of tokens of the prompt without its paragraphs; the caps of the hints do not count.
+    ``fixed`` is the number of tokens in the prompt without its paragraphs; the hints' caps are ignored.
     """
     sums = counted.cumulated
     for first in np.flatnonzero(counted.is_break)[1:-1].tolist():
@@ -240,7 +244,7 @@ def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int)
             before = int(sums[first] - sums[start])
             if before >= most:
                 break
-            # For each beginning the latest end that fits counts.
+            # For each start, only the latest end that fits is considered.
             end = int(np.searchsorted(sums, sums[last] + most - before, side="right")) - 1
             after = int(sums[end] - sums[last])
             if end > last and before + after >= least:
@@ -253,7 +257,7 @@ def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int)
 
 @dataclass(frozen=True)
 class TSortDraft:
-    """A case that is chosen but not yet written; ``shown`` are the segments in the order of the prompt."""
+    """A case that is chosen but not yet written; ``shown`` are the segments in prompt order."""
 
     id: str
     book: CountedBook
@@ -262,7 +266,7 @@ class TSortDraft:
 
     @classmethod
     def of(cls, book: CountedBook, passage: Passage, task: str, seed: int) -> "TSortDraft":
-        """Shuffle the segments of a passage; the order depends on seed and place only."""
+        """Shuffle a passage's segments; the order depends only on the seed and the position."""
         case_id = "_".join(map(str, (book.book.id, *passage.edges)))
         shown = list(range(len(passage.edges) - 1))
         random.Random(stable_seed(seed, task, case_id)).shuffle(shown)
@@ -270,12 +274,12 @@ class TSortDraft:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Paragraph ranges in the order of the prompt: before, the segments as shown, after."""
+        """Paragraph ranges in prompt order: before, the segments as shown, after."""
         before, *parts, after = itertools.pairwise(self.passage.borders)
         return [before, *(parts[place] for place in self.shown), after]
 
     def is_told_by_words(self) -> bool:
-        """Return whether the right order is among the three whose neighbours share most words (cosine of tf-idf)."""
+        """Return whether the correct order ranks in the top three by similarity of neighbours (tf-idf)."""
         parts = [
             np.asarray(self.book.words[first:last].sum(axis=0)).ravel()
             for first, last in itertools.pairwise(self.passage.borders)
@@ -290,7 +294,7 @@ class TSortDraft:
         better = sum(shared(order) > right + 1e-12 for order in itertools.permutations(range(1, last)))
         return better < _EASIEST_ORDERS
 
-    # Not stored: whole prompts of all drafts would not fit into memory.
+    # Not stored, because the prompts of all drafts would not fit into memory.
     @property
     def prompt(self) -> str:
         before, *parts, after = (
@@ -299,10 +303,10 @@ class TSortDraft:
         return prompts.render_tsort(before, parts, after)
 
     def to_case(self, task: str, num_tokens: Mapping[str, int], length: int) -> Case:
-        """Return the case as it is stored, with character offsets in place of texts."""
+        """Return the case as stored, with character offsets instead of texts."""
         offsets, book = self.book.offsets, self.book.book
         before, *parts, after = ([offsets[first], offsets[last] - len(_JOINT)] for first, last in self.spans)
-        # The right reading order of the shown parts, numbered from 1.
+        # The correct reading order of the parts as shown, numbered from 1.
         gold = [self.shown.index(place) + 1 for place in range(len(self.shown))]
         return Case(
             id=self.id,
@@ -317,7 +321,7 @@ class TSortDraft:
 
 
 class TSortCounter:
-    """Counts tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
+    """Counts the tokens in drafts' prompts; in cl100k, from the counts of their paragraphs."""
 
     def __init__(self, settings: "TSortSettings") -> None:
         self._measure, self._other = settings.measure, settings.other_tokenizer
@@ -334,7 +338,8 @@ class TSortCounter:
         sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs
         total = self.fixed
         for first, last in draft.spans:
-            # Encoding goes by pieces that begin at spaces, so only the first word depends on the text before it.
+            # Encoding works on pieces that begin at spaces, so only the first word depends on the text before
+            # it.
             word, space, _ = paragraphs[first].partition(" ")
             total += int(sums[last] - sums[first]) + self._space_before(word if space else word + _JOINT)
         return total
@@ -357,12 +362,15 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _BookCases:
-    """Cases of one book; ``cases`` and ``dropped`` by length, ``document`` empty if it gives no case."""
+    """The cases from one book.
+
+    ``cases`` and ``dropped`` are keyed by length; ``document`` is empty if the book yields no cases.
+    """
 
     id: str
     tokens: int
     document: str
-    cases: Mapping[int, Sequence[Case | None]]  # None keeps the turn of a prompt over the bound
+    cases: Mapping[int, Sequence[Case | None]]  # None takes the turn of a prompt over the bound
     dropped: Mapping[int, Counter[str]]
 
 
@@ -375,7 +383,10 @@ def build_tsort(
     *,
     recast: bool = False,
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder; ``recast``: books get other names, and cases fill their length."""
+    """Write the cases of all lengths into a case folder.
+
+    With ``recast``, the books' names are replaced, and cases fill their length.
+    """
     benchmark = card("ada_leval")
     # Recorded before the recast settings, which follow from the builder's name.
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
@@ -390,7 +401,7 @@ def build_tsort(
         books = work.over(_chosen_books(source, settings, sources), "reading and encoding books", "book")
         read: list[_BookCases] = []
         for book in work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books):
-            read.append(replace(book, document=""))  # texts of whole corpora do not fit into memory
+            read.append(replace(book, document=""))  # whole corpora do not fit into memory
             if book.document:
                 writer.add_documents([(book.id, book.document)])
         reports = [_write_length(plan, read, settings, writer, work) for plan in plans]
@@ -415,7 +426,7 @@ def _no_case(
 
 
 def _chosen_books(source: Path, settings: "TSortSettings", rows: list[dict[str, Any]]) -> Iterator[Book]:
-    """Yield the books of the wanted forms; add a row for every book, with the words kept and removed."""
+    """Yield the books of the requested forms; add a row for every book, with the words kept and removed."""
     forms = settings.forms
     for book in read_books(source):
         taken = book.form in forms
@@ -446,7 +457,7 @@ def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _renamed(book: Book, seed: int) -> Book:
-    """Return a book with other names; its id stays, its title does not."""
+    """Return a book with its names replaced; the id is kept, the title is removed."""
     from long_context_tasks.recast.renaming import names_of, rename
 
     texts = rename([*book.paragraphs, *book.headings], names_of(book.paragraphs), seed, book.id)
@@ -457,7 +468,7 @@ def _renamed(book: Book, seed: int) -> Book:
 def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bool, book: Book) -> _BookCases:
     # Renaming changes token counts, so it comes first.
     counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
-    # Leaks do not depend on the length, so they are searched once per book.
+    # Leaks do not depend on the length, so they are found once per book.
     leaks = find_leaks(counted.book)
     counter = TSortCounter(settings)
     choose: Callable[..., Iterator[TSortDraft | None]] = _filling_drafts if settings.fill else _drafts
@@ -477,7 +488,7 @@ def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bo
 
 
 def _first(cases: Iterable[Case | None], n: int | None) -> Iterator[Case | None]:
-    """Yield the cases up to the nth, as no book can need more."""
+    """Yield the cases up to the nth, because no more are needed from one book."""
     number = 0
     for case in cases:
         yield case
@@ -494,7 +505,7 @@ def _drafts(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> Iterator[TSortDraft | None]:
-    """Yield the cases of a book at a length, in random order; None for one over the bound."""
+    """Yield a book's cases at one length, in random order; None replaces one over the bound."""
     passages = find_passages(counted, plan.caps, settings.segments, dropped)
     passages = _without_leaks(passages, counted, plan, leaks, dropped)
     for draft in _shuffled(passages, counted, plan, settings):
@@ -512,7 +523,7 @@ def _filling_drafts(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> Iterator[TSortDraft]:
-    """Yield the cases of a book that fill a length, those that share no paragraph first."""
+    """Yield a book's cases that fill a length; those that share no paragraph come first."""
     caps = plan.caps
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
@@ -524,7 +535,7 @@ def _filling_drafts(
     passages = _apart(passages, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
     least, empty = least_tokens(caps.bound), True
     for draft in _disjoint_first(_shuffled(passages, counted, plan, settings)):
-        # Words at the edges may have a token more or less than in the sums of the passages.
+        # Words at the edges may have slightly more or fewer tokens than in the passages' sums.
         if least <= counter.count(draft) <= caps.bound and not draft.is_told_by_words():
             empty = False
             yield draft
@@ -539,7 +550,7 @@ def _without_leaks(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> list[Passage]:
-    """Leave out passages with chapter numbers, titles or dates in two parts or more, which tell the order."""
+    """Drop passages with chapter numbers, titles or dates in two or more parts, which reveal the order."""
     headings = [leak for leak in leaks if not leak.dated]
     without_headings = [each for each in passages if not in_two_parts(each.borders, headings)]
     silent = [each for each in without_headings if not in_two_parts(each.borders, leaks)]
@@ -561,7 +572,7 @@ def _shuffled(
 
 
 def _apart(passages: Iterable[Passage], stride: int, seed: str) -> list[Passage]:
-    """Return passages that begin at least a stride after the one before; the beginning of the first depends on the seed."""
+    """Return passages whose starts are at least a stride apart; the seed determines the first start."""
     free = random.Random(seed).randrange(stride)
     apart = []
     for passage in passages:
@@ -572,7 +583,7 @@ def _apart(passages: Iterable[Passage], stride: int, seed: str) -> list[Passage]
 
 
 def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
-    """Return drafts, those first that share no paragraph with an earlier one."""
+    """Return the drafts, with those that share no paragraph with an earlier one first."""
     apart: list[TSortDraft] = []
     others: list[TSortDraft] = []
     for draft in drafts:
@@ -587,17 +598,17 @@ def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
 def _write_length(
     plan: _Plan, books: Sequence[_BookCases], settings: "TSortSettings", writer: CaseWriter, work: Work
 ) -> TaskReport:
-    """Write the cases of a length, in turns over the books; name books without a case."""
+    """Write one length's cases, alternating between books; name books without a case."""
     by_book = [book.cases[plan.length] for book in books]
     dropped = Counter[str]()
     for book in books:
         dropped.update(book.dropped[plan.length])
-    # One case of each book in turn, so that --n n does not take all from one book.
+    # One case per book in turn, so that --n does not take all cases from one book.
     turns = (case for cases in itertools.zip_longest(*by_book) for case in cases if case is not None)
     cases = work.over(turns, f"writing {plan.task}", "case", sum(map(len, by_book)))
     guess = 1 / factorial(settings.segments)
     report = write_task(writer, plan.task, cases, settings, lambda _: guess, dropped)
-    # With --n, books may be left over.
+    # With --n, some books may remain unused.
     without = [book for book in books if not any(book.cases[plan.length])] if settings.n is None else []
     if not (report.tokens and without):
         return report
