@@ -484,11 +484,6 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
         raise InputError(
             f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"
         )
-    # Reports rank by the card's headline, hosts by the first metric.
-    if task.metrics[0] != spec.headline:
-        raise InputError(
-            f"{place}: its first metric is {task.metrics[0]}; name the card's headline {spec.headline} first"
-        )
     if (spec.scoring == "likelihood") != task.by_likelihood:
         raise InputError(
             f"{place}: the card has scoring: {spec.scoring}, but the task was loaded for the other kind"

@@ -145,20 +145,20 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
 def load_published_or_seeded(
     name: str,
     options: Options,
-    published: Callable[[TaskSpec, Options], CaseSet],
     render: Callable[[Case, Documents], list[Message]],
     score: Callable[[Case, str | None, str | None], CaseScores],
     metrics: tuple[str, ...],
+    published: Callable[[TaskSpec, Options], CaseSet] | None = None,
 ) -> LoadedTask:
     """Load a task whose cases are published, written from a seed, or built (``lct_cases``), and count its prompts.
 
     Args:
         name: name of the task.
         options: options of the run.
-        published: returns the published cases of a task.
         render: returns the messages of a case.
         score: scores a response.
-        metrics: names of the metrics, headline first; all get intervals.
+        metrics: names of the metrics; all get intervals.
+        published: returns the published cases of a task, if it has any.
     """
     spec = parse_task(name)
     options = replace(options, length=spec.tokens or options.length)
@@ -177,6 +177,8 @@ def load_published_or_seeded(
         found = cached_cases(
             file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())
         )
+    elif published is None:
+        raise InputError(f"{name}: its cases are {spec.source}, not seeded; give a function that reads them")
     else:
         found = published(spec, options)
     cases = list(found.cases[: options.n or options.subset])

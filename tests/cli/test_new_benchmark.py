@@ -44,6 +44,9 @@ def test_a_new_benchmark_works_and_checks_itself(zebra: Path) -> None:
         assert lct("check", "zebra", "--json").rows["result"] == {"wrong": 0}
         assert "zebra_find_8k" in lct("tasks", "zebra", "--names").out
         assert (Path(lct("tasks", "--paths", "lm-eval").out.strip()) / "zebra_find_8k.yaml").is_file()
+    # Its tests hold for a task of another name.
+    card = (zebra / "card.yaml").read_text()
+    (zebra / "card.yaml").write_text(card.replace("  find:", "  seek:"))
     tests = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=zebra.parent,
@@ -61,13 +64,12 @@ def test_a_new_benchmark_works_and_checks_itself(zebra: Path) -> None:
         ("card.yaml", "headline: exact", "headline: exat", "exat"),
         ("__init__.py", "BENCHMARK = Zebra()", "BENCHMARK = Zebra", "is Zebra; expected an instance"),
         ("__init__.py", "def load_task", "def load", "Can't instantiate abstract class Zebra"),
-        ("data.py", "draw.randint(1, 99)", "draw.randint(1, 98)", "its cases differ from those of version 1"),
-        ("data.py", "    [length], ", "    raise ValueError(7)\n    [length], ", "ValueError: 7"),
-        ("data.py", 'metrics=("exact",)', 'metrics=("exakt",)', "metrics ['exakt'] are not in the card"),
-        ("data.py", "cases.cases[: options.n]", "[]", "no cases"),
-        ("prompts/find.txt", "{text}", "", "its cases differ"),
-        ("prompts/__init__.py", "template().format(", '"".format(', "the prompt is empty"),
-        ("prompts/__init__.py", "template().format(", "repr(__import__('time').time_ns()).format(", "another prompt"),
+        ("data.py", "dice.whole(1, 99)", "dice.whole(1, 98)", "its cases differ from those of version 1"),
+        ("data.py", "        dice =", "        raise ValueError(7)\n        dice =", "ValueError: 7"),
+        ("data.py", '("exact",)', '("exakt",)', "metrics ['exakt'] are not in the card"),
+        ("data.py", "Reply with", "Give", "its cases differ"),
+        ("data.py", 'f"{documents', 'f"" and f"{documents', "the prompt is empty"),
+        ("data.py", 'f"{documents', 'f"{__import__(\'time\').time_ns()} {documents', "another prompt"),
         ("scoring.py", "Score(None, status)", "Score(0.0, status)", "a value without a response"),
         ("scoring.py", "Score(None, status)", "Score(None)", "None without a reason"),
         ("scoring.py", 'Score(0.0, "unparsed")', 'Score(None, "unparsed")', "the lowest score with a reason"),

@@ -45,7 +45,7 @@ class _Row(PublishedRow):
 
 
 def load_task(name: str, options: Options) -> LoadedTask:
-    return load_published_or_seeded(name, options, _published, render, score_case, METRICS)
+    return load_published_or_seeded(name, options, render, score_case, METRICS, _published)
 
 
 def render(case: Case, documents: Documents) -> list[Message]:
