@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from long_context_tasks.corpora.headings import Heading
-from long_context_tasks.corpora.printed_text import Block, is_prose
+from long_context_tasks.corpora.printed_text import Block, ends_paragraph, is_prose
 
 # Letters. Only the marks of English letters are known.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -63,8 +63,8 @@ _FEWEST_SPEECHES_OF_ONE = 4
 _MOST_SPEECHES = 0.4  # of the blocks
 _MOST_SPEAKING_LINES = 0.075  # of the lines of a work without blank lines between speeches
 _LINES_OF_SPEECH = 12  # of a block, on average, from which blank lines do not separate the speeches
-_MOST_NARRATED = 0.4  # of the words between the first speech and the last
-_FEWEST_NARRATED = 2  # paragraphs between speeches; a speech may have several too
+_MOST_NARRATED = 0.33  # of the words between the first speech and the last
+_FEWEST_NARRATED = 150  # words between speeches; the further paragraphs of a speech have fewer
 
 # Verse.
 _NOTE = re.compile(
@@ -142,7 +142,7 @@ def _is_play(blocks: Sequence[Block]) -> bool:
             speeches += 1
             said_below = cue.alone and len(block.lines) == 1
             said.append(i)
-        elif block.text.lstrip(_MARKUP)[:1] not in ("(", "["):
+        elif not _is_direction(block) and not _is_entry(block):
             others += 1
     if speeches and speeches >= _MOST_SPEECHES * (speeches + others):
         return not _is_narrated(blocks, said)
@@ -155,14 +155,23 @@ def _is_play(blocks: Sequence[Block]) -> bool:
 
 
 def _is_narrated(blocks: Sequence[Block], said: Sequence[int]) -> bool:
-    """Return whether much text between the speeches is prose in several paragraphs at a time."""
+    """Return whether much text between the speeches is prose, many words at a time."""
     words = sum(block.size for block in blocks[said[0] : said[-1] + 1])
-    narrated = sum(
-        sum(block.size for block in blocks[a + 1 : b] if is_prose(block))
+    passages = [
+        sum(block.size for block in blocks[a + 1 : b] if is_prose(block) and not _is_direction(block))
         for a, b in pairwise(said)
-        if b - a > _FEWEST_NARRATED
-    )
+    ]
+    narrated = sum(passage for passage in passages if passage >= _FEWEST_NARRATED)
     return narrated >= _MOST_NARRATED * words
+
+
+def _is_direction(block: Block) -> bool:
+    return block.text.lstrip(_MARKUP)[:1] in ("(", "[")
+
+
+def _is_entry(block: Block) -> bool:
+    """Return whether a block looks like an entry of a vocabulary, which editions for schools print after the play."""
+    return block.text[0].islower() and not ends_paragraph(block.text)
 
 
 @dataclass(frozen=True)

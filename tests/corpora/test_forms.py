@@ -64,6 +64,27 @@ def test_a_play_is_one_in_any_script_and_layout(tmp_path: Path, cast: Sequence[s
     assert _read(tmp_path, "ACT I\n\n" + "\n\n".join(speeches)).form == "play"
 
 
+SPEECHES = [f"{CASTS[4][n % 3]}. {SAID[n % 3].format(n=n)}" for n in range(60)]
+MORE = ["And the mill stood, and the rain went on, and none of the boats came back that day. " * 2] * 3
+DIRECTIONS = [
+    "(The ferryman walks to the lamp, trims it, and looks for a long while at the dark river. Rain.)"
+] * 4
+VOCABULARY = [f"färja {n}, ferry; the ferry of day {n}" for n in range(150)]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [text for n, speech in enumerate(SPEECHES) for text in (speech, *(() if n % 3 else MORE))],
+        [text for speech in SPEECHES for text in (speech, *DIRECTIONS)],
+        [*SPEECHES, *VOCABULARY],
+    ],
+    ids=["speeches of several paragraphs", "long directions", "a vocabulary for schools"],
+)
+def test_a_play_with_much_text_below_its_speeches_is_one(tmp_path: Path, texts: Sequence[str]) -> None:
+    assert _read(tmp_path, "ACT I\n\n" + "\n\n".join(map(_filled, texts))).form == "play"
+
+
 def test_paragraphs_in_json_lines_have_a_form_too(tmp_path: Path) -> None:
     speeches = [f"{CASTS[0][n % 3]}. {SAID[n % 3].format(n=n)}" for n in range(60)]
     dice = Random(7)
@@ -204,9 +225,13 @@ def test_prose_with_poems_telegrams_and_a_scene_is_a_novel(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("letters", ["我們今天在河邊等船", "कखगघचछजझ ", "ابتثجحخد "])
-def test_prose_in_a_script_without_capitals_is_a_novel(tmp_path: Path, letters: str) -> None:
+@pytest.mark.parametrize("stops", [True, False])
+def test_prose_in_a_script_without_capitals_is_a_novel(tmp_path: Path, letters: str, stops: bool) -> None:
     dice = Random(8)
     texts = ["".join(dice.choices(letters, k=dice.randint(80, 300))).strip() + "。" for _ in range(90)]
+    texts = [text[: None if stops else -1] for text in texts] + [
+        letters[:4]
+    ] * 5  # a short line is not a speaker
     lines = ["\n".join(textwrap.wrap(text, 36)) for text in texts]
     path = tmp_path / "book.jsonl"
     path.write_text(json.dumps({"id": 1, "paragraphs": lines}), encoding="utf-8")
