@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from long_context_tasks.corpora.debates import read_debates
-from long_context_tasks.corpora.opinions import read_opinions
+from long_context_tasks.corpora.opinions import Opinion, read_opinions
 from long_context_tasks.corpora.reviews import Study, read_reviews
 from long_context_tasks.schema import InputError
 
@@ -28,11 +28,18 @@ def speeches(folder: Path, source: str | dict[str, Any]) -> tuple[str, ...]:
 
 def pages(folder: Path, source: str | dict[str, Any]) -> tuple[str, ...]:
     """Return the pages of an opinion as plain text, or of a record of CourtListener."""
-    path = folder / ("1.txt" if isinstance(source, str) else "1.json")
-    row = {"absolute_url": "/opinion/1/pell-v-roe/", **source} if isinstance(source, dict) else {}
-    path.write_text(source if isinstance(source, str) else json.dumps(row))
-    [opinion] = read_opinions(path)
+    if isinstance(source, str):
+        (folder / "1.txt").write_text(source)
+    [opinion] = list(read_opinions(folder)) if isinstance(source, str) else read_records(folder, source)
     return opinion.pages
+
+
+def read_records(folder: Path, *rows: dict[str, Any], left_out: Counter[str] | None = None) -> list[Opinion]:
+    """Write records of CourtListener, "/opinion/1/pell-v-roe/" and so on, and read them."""
+    for number, row in enumerate(rows, 1):
+        row = {"absolute_url": f"/opinion/{number}/pell-v-roe/", **row}
+        (folder / f"{number}.json").write_text(json.dumps(row))
+    return list(read_opinions(folder, left_out))
 
 
 HEAD = "record_id,pubmedID,title,abstract,label_included\n"
@@ -57,6 +64,16 @@ BAD_ROWS = {
             "x.txt",
             "".join(f"{n:2}  MS FOX: We lost a ship.\n" for n in range(1, 9)),
             "its lines are numbered",
+        ),
+        (
+            "x.txt",
+            "Mr. ROE: No.\n\nMs. DOE: They <REPORT file=x> do.\n",
+            r"line 3: has markup, <REPORT file=x>; re",
+        ),
+        (
+            "x.jsonl",
+            DEBATE.replace('"a"', '"<P> <REPORT x> a"'),
+            r"line 1: turns, item 1, text.* has markup, <REPORT x>",
         ),
     ],
     read_opinions: [
@@ -122,8 +139,9 @@ def test_all_forms_of_reviews_in_one_folder() -> None:
     assert found["2"].studies == (Study("9", "Adults", "Some drug", True),)
 
 
+FEW_NUMBERS = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
 _ROE_AND_FOX = "  Mr. ROE. We lost\nships.\n  It is late.\n  Mrs. FOX. No.\n" * 3
-TRANSCRIPTS = {
+DEBATES: dict[str, tuple[Any, ...]] = {
     "marks of columns, which may cut a sentence": (
         "Mr. Pell: I beg to ask the hon.\n\nColumn 701\n\ngentleman why.\n\n[Page S 12]\n\nMiss Harrow: No.\n"
         "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n\n"
@@ -173,13 +191,116 @@ TRANSCRIPTS = {
         "The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.",
         *("The Coal Industry", "We lost ships.", "The Fishing Bill", "So we did."),
     ),
+    "speakers in tags": (
+        """<CHAPTER ID="1">
+The boats
+<SPEAKER ID="1" NAME="Ana Roe" AFFILIATION="P1">
+Madam President, the boats leak.
+<P>
+They must be mended.
+
+<P>
+Who pays?
+<SPEAKER ID=2 NAME='Bo Doe'>
+We do &amp; gladly.
+"""
+        * 3,
+        *(
+            "The boats",
+            "Ana Roe: Madam President, the boats leak. They must be mended. Who pays?",
+            "Bo Doe: We do & gladly.",
+        )
+        * 3,
+    ),
+    "tags of layout": (
+        "<html><body><pre>\n\n  Mr. ROE. The boats <b>leak</b>.\n\n  Ms. DOE. They do.\n</pre></body></html>\n",
+        *("Mr. ROE. The boats leak.", "Ms. DOE. They do."),
+    ),
+    "turns with cut words, quotation marks and fractions of TeX, and halves of surrogate pairs": (
+        {
+            "id": 1,
+            "turns": [
+                {"speaker": "", "text": "Order!"},
+                {
+                    "speaker": "Mr. Roe: ",
+                    "text": "The state- sponsored camps are an inter- national matter, though short- and long-term aid is international.",
+                },
+                {"text": "He said ``never'' for 3\\1/2\\ years."},
+                {"text": "a \ud83d b \ud83d\ude00"},
+            ],
+        },
+        "Order!",
+        "Mr. Roe: The state-sponsored camps are an international matter, though short- and long-term aid is international.",
+        "He said “never” for 3 1/2 years.",
+        "a ? b \U0001f600",
+    ),
+    "a few numbers in order, which are not those of columns": (
+        {"id": 1, "turns": [{"text": FEW_NUMBERS}]},
+        FEW_NUMBERS,
+    ),
+} | {
+    f"names in {place} of their own": (
+        f"The SPEAKER{gap}Order.\n\nMr. ROE (Leeds):{gap}We lost\nships.\n\n"
+        f"The Secretary of State for Energy{gap}The board knows.\n\nIt is late.",
+        "The SPEAKER: Order.",
+        "Mr. ROE (Leeds): We lost ships.",
+        "The Secretary of State for Energy: The board knows.",
+        "It is late.",
+    )
+    for place, gap in (("lines", "\n"), ("paragraphs", "\n\n"))
 }
 
 
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_transcripts(tmp_path: Path, name: str) -> None:
-    text, *said = TRANSCRIPTS[name]
-    assert list(speeches(tmp_path, text)) == said
+RULES_AND_MARKS = """<center>*902 Pell v. Roe</center>
+<p>The rule of law is gov<a class="page-label">*903</a>erned by the board, *904 as it is.<sup>[1]</sup> He had <sup>2</sup>nine x 10<sup>6</sup> tons.</p>
+<p>____________________</p><p>llllllllllll</p><p>* * *</p>
+<p>He wrote that "the * * * rule is [1] old; [t]he *905 rule[2] holds,"[3] as in Kent Co., ___ F.3d ___, 2006 WL 2808145, at *3, *4 (D. Me. 2006).</p>
+<p>Moore, § 28.02[2] it is, of May 4, and *906 so.</p><h2>NOTES</h2><p>[1]  Gabel was there.</p><p>[2]  See Roe.</p>"""
+OPINIONS: dict[str, tuple[Any, ...]] = {
+    "pages that end inside a sentence or a citation, with notes below it": (
+        "No. 9-12\n\nWe affirm.1 See Roe v. Doe, 634\n\n     1\n      It is not clear why he left.\n\n   -2-\n"
+        "\fF. Supp. 2d 164 (D. Mass. 2009). The well-\nknown rule holds.\f-4-\nSo ordered.",
+        "No. 9-12 We affirm.1 It is not clear why he left.",
+        "See Roe v. Doe, 634 F. Supp. 2d 164 (D. Mass. 2009). The well-known rule holds.",
+        "So ordered.",
+    ),
+    "running heads": (
+        "\f".join(
+            f"Case: 12-1234  Document: 00116  Page: {number}  Date Filed: 03/04/2012\n\nPage {number} holds so{'.' * (number % 2)}\n\n{number}"
+            for number in range(1, 7)
+        ),
+        *(f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7)),
+    ),
+    "entities in plain text": (
+        "Pell &amp; Sons v. Harrow\f-2-\nAffirmed.",
+        "Pell & Sons v. Harrow",
+        "Affirmed.",
+    ),
+    "rules in plain text": (
+        'Pell v. Roe\n   ______________\n12   ---------------x\nHe said "no\n  * * *\nmore."\n\n    * * *\n\nSo ordered.\n',
+        'Pell v. Roe He said "no * * * more." So ordered.',
+    ),
+} | {
+    f"marks of pages and of notes, and rules, in {field}": (
+        {field: RULES_AND_MARKS},
+        "Pell v. Roe The rule of law is governed by the board, as it is. He had nine x 106 tons. "
+        'He wrote that "the * * * rule is [1] old; [t]he rule holds," as in Kent Co., ___ F.3d ___, 2006 WL 2808145, '
+        "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is, of May 4, and so. NOTES Gabel was there. See Roe.",
+    )
+    for field in ("html", "html_lawbox", "html_columbia", "xml_harvard", "html_with_citations")
+}
+
+
+@pytest.mark.parametrize("name", DEBATES)
+def test_speeches(tmp_path: Path, name: str) -> None:
+    source, *said = DEBATES[name]
+    assert list(speeches(tmp_path, source)) == said
+
+
+@pytest.mark.parametrize("name", OPINIONS)
+def test_pages(tmp_path: Path, name: str) -> None:
+    source, *found = OPINIONS[name]
+    assert list(pages(tmp_path, source)) == found
 
 
 def _sitting(columns: bool) -> dict[str, Any]:
@@ -209,57 +330,6 @@ def test_a_number_that_may_be_counted_or_a_column_stays(tmp_path: Path) -> None:
     _, _, _, _, before, said, after, *_ = speeches(tmp_path, sitting)
     assert "the board 7 to say" in said and said.endswith("had 7 ships.")
     assert "the board to say" in before and "the board to say" in after
-
-
-def test_a_few_numbers_in_order_are_not_columns(tmp_path: Path) -> None:
-    text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
-    assert speeches(tmp_path, {"id": 1, "turns": [{"text": text}]}) == (text,)
-
-
-def test_turns_of_json_lines_are_repaired(tmp_path: Path) -> None:
-    cut = "The state- sponsored camps are an inter- national matter, though short- and long-term aid is international."
-    turns = [
-        {"speaker": "", "text": "Order!"},
-        {"speaker": "Mr. Roe: ", "text": cut},
-        {"text": "He said ``never'' for 3\\1/2\\ years."},
-        {"text": "a \ud83d b \ud83d\ude00"},  # halves of surrogate pairs
-    ]
-    assert speeches(tmp_path, {"id": 1, "turns": turns}) == (
-        "Order!",
-        "Mr. Roe: The state-sponsored camps are an international matter, though short- and long-term aid is international.",
-        "He said “never” for 3 1/2 years.",
-        "a ? b \U0001f600",
-    )
-
-
-def test_sentences_of_an_opinion_are_whole_at_the_ends_of_pages(tmp_path: Path) -> None:
-    """A page may end inside a sentence or a citation, with notes below it."""
-    first = "No. 9-12\n\nWe affirm.1 See Roe v. Doe, 634\n\n     1\n      It is not clear why he left.\n\n   -2-\n"
-    text = f"{first}\fF. Supp. 2d 164 (D. Mass. 2009). The well-\nknown rule holds.\f-4-\nSo ordered."
-    assert pages(tmp_path, text) == (
-        "No. 9-12 We affirm.1 It is not clear why he left.",
-        "See Roe v. Doe, 634 F. Supp. 2d 164 (D. Mass. 2009). The well-known rule holds.",
-        "So ordered.",
-    )
-
-
-@pytest.mark.parametrize("gap", ["\n", "\n\n"])
-def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
-    said = [
-        "The SPEAKER",
-        "Order.",
-        "Mr. ROE (Leeds):",
-        "We lost\nships.",
-        "The Secretary of State for Energy",
-        "The board knows.",
-    ]
-    turns = [f"{who}{gap}{text}" for who, text in zip(said[::2], said[1::2], strict=True)]
-    assert speeches(tmp_path, "\n\n".join([*turns, "It is late."])) == (
-        "The SPEAKER: Order.",
-        "Mr. ROE (Leeds): We lost ships.",
-        "The Secretary of State for Energy: The board knows.",
-        "It is late.",
-    )
 
 
 SAID = (
@@ -294,16 +364,6 @@ def test_turns_are_parted_with_and_without_blank_lines(tmp_path: Path, width: in
 def test_lines_that_are_not_wrapped_are_paragraphs(tmp_path: Path, form: str) -> None:
     lines = [form.format(*turn) for turn in (*SAID[:4], *SAID[:3])]
     assert speeches(tmp_path, "\n".join(lines)) == tuple(lines)
-
-
-def test_running_heads_of_an_opinion_are_removed(tmp_path: Path) -> None:
-    text = [
-        f"Case: 12-1234  Document: 00116  Page: {number}  Date Filed: 03/04/2012\n\nPage {number} holds so{'.' * (number % 2)}\n\n{number}"
-        for number in range(1, 7)
-    ]
-    assert pages(tmp_path, "\f".join(text)) == tuple(
-        f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7)
-    )
 
 
 _THINGS = ["boat", "barn", "shop", "bridge", "garden", "school", "mill", "ferry", "inn", "ford", "tower"]
@@ -343,102 +403,21 @@ def test_repeated_lines_far_apart_are_not_running_heads(tmp_path: Path) -> None:
     assert " ".join(pages(tmp_path, "\f".join(text))).count("IT IS SO ORDERED") == 3
 
 
-MARKED = """<CHAPTER ID="1">
-The boats
-<SPEAKER ID="1" NAME="Ana Roe" AFFILIATION="P1">
-Madam President, the boats leak.
-<P>
-They must be mended.
-
-<P>
-Who pays?
-<SPEAKER ID=2 NAME='Bo Doe'>
-We do &amp; gladly.
-"""
-
-
-def test_speakers_in_tags_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "d.txt"
-    path.write_text(MARKED * 3)
-    [debate] = read_debates(path)
-    assert debate.speeches[:3] == (
-        "The boats",
-        "Ana Roe: Madam President, the boats leak. They must be mended. Who pays?",
-        "Bo Doe: We do & gladly.",
-    )
-    assert len(debate.speeches) == 9
-
-
-def test_tags_of_layout_go_and_others_are_refused_with_their_place(tmp_path: Path) -> None:
-    path = tmp_path / "d.txt"
-    path.write_text(
-        "<html><body><pre>\n\n  Mr. ROE. The boats <b>leak</b>.\n\n  Ms. DOE. They do.\n</pre></body></html>\n"
-    )
-    [debate] = read_debates(path)
-    assert debate.speeches == ("Mr. ROE. The boats leak.", "Ms. DOE. They do.")
-    path.write_text("Mr. ROE: The boats leak.\n\nMs. DOE: They <REPORT file=x> do.\n")
-    with pytest.raises(InputError, match=r"d.txt, line 3: has markup, <REPORT file=x>; remove it"):
-        list(read_debates(path))
-    rows = path.with_suffix(".jsonl")
-    rows.write_text(json.dumps({"id": 1, "turns": [{"speaker": "Roe", "text": "<P> They <REPORT x> do."}]}))
-    with pytest.raises(InputError, match=r"d.jsonl, line 1: turns, item 1, text.* has markup, <REPORT x>"):
-        list(read_debates(rows))
-
-
-def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
-    rows = [
-        '1,a,"Tests fell (P < 0.1"";"" n = 7).",1',
-        '2,a,"In labour""; 25 had care; 24 had none;"" odds rose.",0',
-        '3,a,"The ratio was 0.5;"" P = 0.02.",0',
-        '4,a,"A ""snowstorm""; then ""rain"".",0',
-    ]
-    (tmp_path / "x.csv").write_text("record_id,title,abstract,label_included\n" + "\n".join(rows))
-    [review] = read_reviews(tmp_path / "x.csv")
-    assert [study.abstract for study in review.studies] == [
-        "Tests fell (P < 0.1; n = 7).",
-        "In labour; 25 had care; 24 had none; odds rose.",
-        "The ratio was 0.5; P = 0.02.",
-        'A "snowstorm"; then "rain".',
-    ]
-
-
 def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     """Most older opinions of CourtListener have HTML or XML and no plain text."""
     marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<sup>[1]</sup><br>So ordered.<footnote label="2"><p>. Not all.</p></footnote></div>'
-    for number, name in enumerate(("html_with_citations", "xml_harvard"), 1):
-        row = {
+    rows = [
+        {
             "absolute_url": f"/opinion/{number}/pell-v-harrow-mills-llc/",
             "plain_text": "",
             "html": None,
             name: marked,
         }
-        (tmp_path / f"{number}.json").write_text(json.dumps(row))
-    assert [(opinion.title, *opinion.pages) for opinion in read_opinions(tmp_path)] == [
+        for number, name in enumerate(("html_with_citations", "xml_harvard"), 1)
+    ]
+    assert [(opinion.title, *opinion.pages) for opinion in read_records(tmp_path, *rows)] == [
         ("Pell v. Harrow Mills LLC", "PELL, Judge. We & they agree. Affirmed. So ordered. Not all.")
     ] * 2
-
-
-RULES_AND_MARKS = """<center>*902 Pell v. Roe</center>
-<p>The rule of law is gov<a class="page-label">*903</a>erned by the board, *904 as it is.<sup>[1]</sup> He had <sup>2</sup>nine x 10<sup>6</sup> tons.</p>
-<p>____________________</p><p>llllllllllll</p><p>* * *</p>
-<p>He wrote that "the * * * rule is [1] old; [t]he *905 rule[2] holds,"[3] as in Kent Co., ___ F.3d ___, 2006 WL 2808145, at *3, *4 (D. Me. 2006).</p>
-<p>Moore, § 28.02[2] it is, of May 4, and *906 so.</p><h2>NOTES</h2><p>[1]  Gabel was there.</p><p>[2]  See Roe.</p>"""
-
-
-@pytest.mark.parametrize(
-    "name", ["html", "html_lawbox", "html_columbia", "xml_harvard", "html_with_citations"]
-)
-def test_marks_of_pages_and_notes_and_rules_go_and_what_is_quoted_stays(tmp_path: Path, name: str) -> None:
-    assert pages(tmp_path, {name: RULES_AND_MARKS}) == (
-        "Pell v. Roe The rule of law is governed by the board, as it is. He had nine x 106 tons. "
-        'He wrote that "the * * * rule is [1] old; [t]he rule holds," as in Kent Co., ___ F.3d ___, 2006 WL 2808145, '
-        "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is, of May 4, and so. NOTES Gabel was there. See Roe.",
-    )
-
-
-def test_rules_in_plain_text(tmp_path: Path) -> None:
-    text = 'Pell v. Roe\n   ______________\n12   ---------------x\nHe said "no\n  * * *\nmore."\n\n    * * *\n\nSo ordered.\n'
-    assert pages(tmp_path, text) == ('Pell v. Roe He said "no * * * more." So ordered.',)
 
 
 def test_citations_of_a_record_have_the_numbers_of_their_links(tmp_path: Path) -> None:
@@ -452,71 +431,81 @@ def test_citations_of_a_record_have_the_numbers_of_their_links(tmp_path: Path) -
             (8, "5 U.S. 1"),
         )
     ]
-    row = {
-        "absolute_url": "/opinion/1/a-v-b/",
-        "html_with_citations": " ".join(spans),
-        "opinions_cited": ["/api/7/"],
-    }
-    (tmp_path / "1.json").write_text(json.dumps(row))
-    [opinion] = read_opinions(tmp_path)
+    row = {"html_with_citations": " ".join(spans), "opinions_cited": ["/api/7/"]}
+    [opinion] = read_records(tmp_path, row)
     assert opinion.citation_strings == {"7": ("17 F.3d 462", "17 F.3d at 465")}
 
 
 @pytest.mark.parametrize("marked", ["<!-- scanned -->", "<?xml version='1.0'?>", " "])
 def test_an_opinion_of_nothing_but_markup_is_skipped(tmp_path: Path, marked: str) -> None:
-    rows = [{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}, {"absolute_url": "/opinion/2/c-v-d/"}]
-    rows[1]["html"] = marked
-    for number, row in enumerate(rows):
-        (tmp_path / f"{number}.json").write_text(json.dumps(row))
     left_out: Counter[str] = Counter()
-    assert [opinion.id for opinion in read_opinions(tmp_path, left_out)] == ["1"]
+    found = read_records(tmp_path, {"plain_text": "x"}, {"html": marked}, left_out=left_out)
+    assert [opinion.id for opinion in found] == ["1"]
     assert left_out == {"records of CourtListener without a text": 1}
 
 
 def test_opinions_of_one_case_have_their_own_numbers(tmp_path: Path) -> None:
     """What cites an opinion names it by that number; the case's address has another."""
     interface = "https://www.courtlistener.com/api/rest/v4/opinions"
-    for number in (21, 22):
-        row = {
+    rows = [
+        {
             "absolute_url": "/opinion/7/pell-v-harrow/",
             "resource_uri": f"{interface}/{number}/",
             "html_anon_2020": "<p>We affirm.</p>",
             "opinions_cited": [f"{interface}/21/"],
         }
-        (tmp_path / f"{number}.json").write_text(json.dumps(row))
-    found = [(opinion.id, opinion.cites) for opinion in read_opinions(tmp_path)]
+        for number in (21, 22)
+    ]
+    found = [(opinion.id, opinion.cites) for opinion in read_records(tmp_path, *rows)]
     assert found == [("21", ("21",)), ("22", ("21",))]
 
 
 @pytest.mark.parametrize("address", ["", "x", "/opinion/", "/opinion//a-v-b/", "\ud800"])
 def test_an_opinion_without_number_and_title_is_refused(tmp_path: Path, address: str) -> None:
-    (tmp_path / "1.json").write_text(json.dumps({"absolute_url": address, "plain_text": "x"}))
     with pytest.raises(InputError, match=r"1\.json: absolute_url must end in a number and a title"):
-        list(read_opinions(tmp_path))
+        read_records(tmp_path, {"absolute_url": address, "plain_text": "x"})
 
 
-def test_plain_text_with_entities(tmp_path: Path) -> None:
-    text = "Pell &amp; Sons v. Harrow\f-2-\nAffirmed."
-    assert pages(tmp_path, text) == ("Pell & Sons v. Harrow", "Affirmed.")
+ABSTRACTS: dict[str, tuple[str, list[str], dict[str, int]]] = {
+    "semicolons that a table quoted": (
+        """\
+1,1,a,"Tests fell (P < 0.1"";"" n = 7).",1
+2,2,a,"In labour""; 25 had care; 24 had none;"" odds rose.",0
+3,3,a,"The ratio was 0.5;"" P = 0.02.",0
+4,4,a,"A ""snowstorm""; then ""rain"".",0""",
+        [
+            "Tests fell (P < 0.1; n = 7).",
+            "In labour; 25 had care; 24 had none; odds rose.",
+            "The ratio was 0.5; P = 0.02.",
+            'A "snowstorm"; then "rain".',
+        ],
+        {},
+    ),
+    "tags, and studies that cannot be shown": (
+        """\
+1,1,a,"<b>Aim</b>: CO<sub>2</sub> at D<inf>2</inf> &lt; 5, p < 0.1 and n > 7.<br/>",1
+2,2,a,,1
+3,3,a,[No abstract available],0
+1,1,a,Again.,1
+,,a,Lost.,1""",
+        ["Aim: CO2 at D2 < 5, p < 0.1 and n > 7."],
+        {
+            "studies without an abstract": 2,
+            "studies listed twice in a review": 1,
+            "studies without an id": 1,
+        },
+    ),
+}
 
 
-def test_studies_that_cannot_be_shown_are_counted_and_tags_removed(tmp_path: Path) -> None:
-    rows = [
-        '1,a,"<b>Aim</b>: CO<sub>2</sub> at D<inf>2</inf> &lt; 5, p < 0.1 and n > 7.<br/>",1',
-        "2,a,,1",
-        "3,a,[No abstract available],0",
-        "1,a,Again.,1",
-        ",a,Lost.,1",
-    ]
-    (tmp_path / "x.csv").write_text("record_id,title,abstract,label_included\n" + "\n".join(rows))
+@pytest.mark.parametrize("name", ABSTRACTS)
+def test_abstracts(tmp_path: Path, name: str) -> None:
+    rows, abstracts, not_shown = ABSTRACTS[name]
+    (tmp_path / "x.csv").write_text(HEAD + rows)
     left_out: Counter[str] = Counter()
     [review] = read_reviews(tmp_path, left_out)
-    assert [study.abstract for study in review.studies] == ["Aim: CO2 at D2 < 5, p < 0.1 and n > 7."]
-    assert left_out == {
-        "studies without an abstract": 2,
-        "studies listed twice in a review": 1,
-        "studies without an id": 1,
-    }
+    assert [study.abstract for study in review.studies] == abstracts
+    assert left_out == not_shown
 
 
 def test_other_names_of_the_columns_of_screening_lists(tmp_path: Path) -> None:
