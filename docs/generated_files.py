@@ -154,7 +154,7 @@ def card_markdown(card: Card) -> str:
         f"# {card.title}: tasks, metrics, deviations",
         f"How to run it: [{card.title}](../{card.name}.md). Paper: {paper['authors']}: *{paper['title']}* ({paper['venue']}). "
         f"Official code: {paper.get('code', 'none')}.",
-        f"Task version {card.version}. Licence: {card.licence}",
+        f"Task version {card.version}.{card.interface}. Licence: {card.licence}",
         "## Tasks",
         _tasks(card),
         *_lengths(card),

@@ -54,6 +54,7 @@ JUDGING = shape(
     },
     input_prompt=TEXT,
     aggregation_method={"enum": ["majority_vote", "average", "weighted_average", "median"]},
+    expert_baseline=NUMBER,
     additional_details=DETAILS,
 )
 METRIC = shape(
@@ -111,7 +112,7 @@ AGGREGATE = shape(
     source_metadata=shape(
         "source_type source_organization_name evaluator_relationship",
         source_type={"enum": ["documentation", "evaluation_run"]},
-        **dict.fromkeys(("source_name", "source_organization_name"), TEXT),
+        **dict.fromkeys(("source_name", "source_organization_name", "source_organization_url"), TEXT),
         evaluator_relationship={"enum": ["first_party", "third_party", "collaborative", "other"]},
         additional_details=DETAILS,
     ),
@@ -144,6 +145,10 @@ INSTANCE = shape(
     answer_attribution={"type": "array", "maxItems": 0},
     evaluation=shape(
         "score is_correct", score=NUMBER, is_correct={"type": "boolean"}, num_turns={**WHOLE, "minimum": 1}
+    ),
+    token_usage=shape(
+        "input_tokens output_tokens total_tokens",
+        **{key: {**WHOLE, "minimum": 0} for key in ("input_tokens", "output_tokens", "total_tokens")},
     ),
     metadata=DETAILS,
     more={

@@ -28,7 +28,7 @@ from long_context_tasks.schema import (
     options,
     parse_length,
 )
-from long_context_tasks.schema.card import Card, Scoring, Source, TaskCard, Variant
+from long_context_tasks.schema.card import Card, HumanBaseline, Scoring, Source, TaskCard, Variant
 from long_context_tasks.schema.case_folder import check_texts
 from long_context_tasks.schema.options import data_dir
 
@@ -88,6 +88,10 @@ class TaskSpec:
     @property
     def headline(self) -> str:
         return self.card.headline
+
+    @property
+    def human(self) -> HumanBaseline | None:
+        return None if self.variant else self.card.human
 
     @property
     def source(self) -> Source:

@@ -110,6 +110,10 @@ class Benchmark(ABC, Generic[TaskOptions]):
         """Recompute the paper's tables from its published files; ``only`` has keys of tables, separated by commas, or is empty for all."""
         return []
 
+    def judge_template(self, task: str, rubric: str) -> str:
+        """Return the judge's prompt by a rubric (empty for the default) with names in the places of the texts; empty if not offered."""
+        return ""
+
     def judge_agreement(self, model: str) -> str:
         """Return a sentence on how well a judge agrees with people according to the paper; empty for other models."""
         return ""

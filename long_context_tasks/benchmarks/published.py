@@ -15,7 +15,7 @@ Figures are percentages, or points if the card has the metric under ``points``. 
 entry then maps that table's columns to ours and leaves out the others.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ from long_context_tasks.schema.files import yaml_value
 from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"
+PEOPLE = "people"  # in the place of a model, for the human baselines of cards
 _REMEDY = "correct it against the paper"
 # Text, because a number has lost its last zeros.
 _Rows = dict[str, list[Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")] | None]]
@@ -66,17 +67,17 @@ class _OtherTable(Checked):
 @dataclass(frozen=True)
 class PublishedScore:
     benchmark: str  # e.g. ada_leval
-    model: str  # the paper's name of the model; Random Guess and Expectation are not models
+    model: str  # the paper's name of the model, or PEOPLE; Random Guess and Expectation are not models
     # Name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
     task: str
     metric: str  # name of our metric that follows the official rule
     printed: str  # the score with the paper's digits
     points: bool  # whether it is points instead of a percentage
-    n: int | None  # number of cases (ELITR-Bench: questions); None if the paper does not state it
-    setting: str  # a few words on how the score was measured
-    subset: str  # label of the part of the task's questions in our reports; empty for all
-    window: str  # context length of the model, e.g. 128k; empty if the paper does not state it.
     source: str  # paper, table and row
+    n: int | None = None  # number of cases (ELITR-Bench: questions); None if the paper does not state it
+    setting: str = ""  # a few words on how the score was measured
+    subset: str = ""  # label of the part of the task's questions in our reports; empty for all
+    window: str = ""  # context length of the model, e.g. 128k; empty if the paper does not state it.
 
     @property
     def value(self) -> float:
@@ -99,6 +100,16 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
     # Tables may name other data files of the benchmark, such as paper.yaml.
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
     return parse_published(texts[FILE], catalogue.card(benchmark), f"{benchmark}/{FILE}", texts.__getitem__)
+
+
+def human_scores(tasks: Iterable[catalogue.TaskSpec]) -> Iterator[PublishedScore]:
+    """Yield the human baselines of the cards of some tasks."""
+    for spec in tasks:
+        if human := spec.human:
+            points = spec.headline in catalogue.card(spec.benchmark).points
+            printed = f"{human.score * (1 if points else 100):.10g}"
+            place = (spec.benchmark, PEOPLE, spec.name, spec.headline)
+            yield PublishedScore(*place, printed, points, source=human.source)
 
 
 def parse_published(

@@ -67,7 +67,8 @@ def run(
     from long_context_tasks.judges.kinds import check_judge, kind_of
     from long_context_tasks.results.new_scores import RunTasks, judged_run, prepare, with_seeds
 
-    stored, unread = runs_below(results)
+    stored, unread = runs_below(*results)
+    places = ", ".join(map(str, results))
     chosen = chosen_runs(stored, tasks)
     configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
@@ -83,9 +84,9 @@ def run(
     if not ready:
         if skipped:
             more = f", and {len(skipped) - 1} more, see above" if skipped[1:] else ""
-            raise InputError(f"{results}: nothing to judge: skipped {skipped[0]}{more}")
+            raise InputError(f"{places}: nothing to judge: skipped {skipped[0]}{more}")
         names = ", ".join(sorted({run.task for run in chosen})) or "none"
-        raise InputError(f"{results}: nothing to judge: no run of a task that a judge scores among {names}")
+        raise InputError(f"{places}: nothing to judge: no run of a task that a judge scores among {names}")
     judged: list[JudgedRun] = []
     with engine_of(jobs, engine) as running:
         for config in configs:
@@ -98,8 +99,8 @@ def run(
                     for note in made.scored.notes:
                         warn(f"note: {made.scored.run}: {note}")
     if not judged:
-        raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
-    _print_judged(results, judged)
+        raise InputError(f"{places}: nothing was judged: all {len(skipped)} runs were skipped, see above")
+    _print_judged(places, judged)
     _end(judged, skipped)
 
 
@@ -228,7 +229,7 @@ def compare(
         give(None, file=out)
 
 
-def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
+def _print_judged(places: str, judged: "list[JudgedRun]") -> None:
     from long_context_tasks.stats.intervals import Interval
 
     headlines = {each.scored.metrics[0] for each in judged}
@@ -256,7 +257,7 @@ def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
             ]
         )
     text = ("model", "made", "task", "judge", "not scored")
-    print_table(f"Judged runs in {results}", [*columns, "not scored"], rows, text)
+    print_table(f"Judged runs in {places}", [*columns, "not scored"], rows, text)
 
 
 def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:

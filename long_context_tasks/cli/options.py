@@ -221,9 +221,11 @@ class RunOptionsCommand(TyperCommand):
 
 
 StoredResults = Annotated[
-    Path,
+    list[Path],
     typer.Argument(
-        help="Folder of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir."
+        metavar="RESULTS...",
+        help="Folders of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir.",
+        show_default=False,
     ),
 ]
 RunsOrBundles = Annotated[

@@ -607,11 +607,16 @@ def export(
     developer: Annotated[
         str, typer.Option(help="Developer of models whose names have no organisation.")
     ] = "",
+    organisation_url: Annotated[str, typer.Option(help="Address of that organisation.")] = "",
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="BENCHMARK=ORG/NAME: the hub's dataset with its leaderboard; repeatable."),
+        typer.Option(
+            help="BENCHMARK=ORG/NAME or BENCHMARK=ORG/NAME@REVISION: the hub's dataset with its leaderboard; repeatable."
+        ),
     ] = None,
     source: Annotated[str, typer.Option(help="Address that the scores on the hub link to.")] = "",
+    source_org: Annotated[str, typer.Option(help="Organisation on the hub that --source belongs to.")] = "",
+    source_user: Annotated[str, typer.Option(help="User of the hub that --source belongs to.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write results in the formats of other collections: Every Eval Ever, and model repositories of the Hugging Face hub.
@@ -637,18 +642,23 @@ def export(
         raise InputError(
             "--eval-results: name the hub's dataset of each benchmark with --dataset BENCHMARK=ORG/NAME"
         )
+    if (source_org or source_user) and not source:
+        raise InputError("--source-org and --source-user: the hub needs an address too; give --source")
     collected, cells = collected_cells(results, models, "folders of runs, or bundles of `lct report pack`")
     written: dict[str, Any] = {}
     if eee is not None:
         cases = cases_of(collected, data_dir, inputs=inputs)
         cases = cases if responses else map(without_responses, cases)
-        provider = Provider(organisation, relation, developer)
+        provider = Provider(organisation, relation, developer, organisation_url, collected.models)
         written["eee"] = write_records(eee, collected.collection, cases, provider, time.time())
         say(f"{eee}: {len(written['eee'])} records of Every Eval Ever")
     if eval_results is not None:
-        written["eval_results"], left_out = write_eval_results(eval_results, cells, datasets, source)
+        attribution = {"url": source, "name": "Leaderboard", "user": source_user, "org": source_org}
+        written["eval_results"], left_out = write_eval_results(
+            eval_results, cells, datasets, attribution if source else {}
+        )
         tell((), (f"left out: {line}" for line in left_out))
-        say(f"{eval_results}: {len(written['eval_results'])} files for .eval_results")
+        say(f"{eval_results}: {len(written['eval_results'])} files for the hub")
     give(**written, problems=list(collected.collection.problems))
     end_with_problems(collected.collection.problems)
 

@@ -14,6 +14,7 @@ from long_context_tasks.cli.options import (
     RunOptionsCommand,
     RunsCases,
     RunsDataDir,
+    StoredResults,
     TaskName,
     examples,
     typed_options,
@@ -45,14 +46,7 @@ app = typer.Typer(
     )
 )
 def rescore(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RESULTS...",
-            help="Folders of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir.",
-            show_default=False,
-        ),
-    ],
+    results: StoredResults,
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,

@@ -37,6 +37,13 @@ class ShownCase:
     labels: Mapping[str, str]  # labels of the case, for search and breakdowns
     turns: tuple[ShownTurn, ...]  # one or more
     withheld: str = ""  # why something is not shown, in a sentence or two; empty if everything is
+    tokens: tuple[int, int] | None = None  # see StoredCase
+
+
+def may_show(spec: catalogue.TaskSpec) -> dict[str, bool]:
+    """Return whether prompts, gold and responses may be published: cases from a seed are our own texts, for others the card decides."""
+    rules = catalogue.card(spec.benchmark).redistribute
+    return {part: spec.source == "seed" or bool(rules.get(part)) for part in ("prompts", "gold", "responses")}
 
 
 def shown_cases(
@@ -55,10 +62,7 @@ def shown_cases(
         private: show everything, even against the card.
     """
     spec = catalogue.parse_task(evaluation.run.task)
-    rules = catalogue.card(spec.benchmark).redistribute
-    # Cases from a seed consist of our own texts, which have no other owner.
-    free = private or spec.source == "seed"
-    allowed = {part: free or bool(rules.get(part)) for part in ("prompts", "gold", "responses")}
+    allowed = {part: private or may for part, may in may_show(spec).items()}
     parts = []
     if missing := [part for part, may in allowed.items() if not may]:
         named = " and ".join(
@@ -112,6 +116,7 @@ def _shown(
         labels={name: text for name, value in labels.items() if (text := _label_text(value))},
         turns=tuple(_turn(stored, case, turn, allowed) for turn in turns),
         withheld=withheld,
+        tokens=stored.tokens,
     )
 
 

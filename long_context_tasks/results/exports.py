@@ -6,10 +6,11 @@ if the card allows them, and neither keys nor local paths.
 
 import hashlib
 import json
+import logging
 import math
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
@@ -23,21 +24,26 @@ from long_context_tasks.hosts.readers import HOST_OF
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.bundle.format import publishable
 from long_context_tasks.results.bundle.pack import bundle_row, file_name
-from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+from long_context_tasks.results.case_pages import ShownCase, ShownTurn, may_show
 from long_context_tasks.results.cells import Cell, cells_of, held_settings, scale_of
-from long_context_tasks.results.tables import interval_text, printable, reasons_text
+from long_context_tasks.results.models import NO_MODELS, Models
+from long_context_tasks.results.tables import printable, reasons_text
 from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads, make_folder, write_whole
 from long_context_tasks.schema.report import settings_text
 from long_context_tasks.schema.response import writable
 from long_context_tasks.stats.means import Mean, Scale
 
+logger = logging.getLogger(__name__)
+
 SCHEMA = "0.3.0"
 # Beginnings of the names that hosts give to models whose weights they load.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
 _Record = dict[str, Any]
+# Metrics with one meaning everywhere: collections join records of different sources by these ids.
+_GLOBAL = ("accuracy", "f1", "precision", "recall", "exact_match")
+_RULE = re.compile("^(?:official|strict)_")
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Provider:
     # Relation of the evaluator to the makers of the models.
     relation: Literal["first_party", "third_party", "collaborative", "other"] = "other"
     developer: str = ""  # developer of models whose names have no organisation (org/model); may be empty
+    url: str = ""  # address of the organisation; may be empty
+    models: Models = NO_MODELS  # the user's file: whether weights are open, and org/model names of judges
 
 
 def write_records(
@@ -114,10 +122,9 @@ def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
 
 
 def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: float) -> _Record:
-    card = catalogue.card(cell.benchmark)
     model, provenance = _identity(row["model"], provider)[0], loads(row["provenance"])
     results = [
-        _result(row, cell, card, name, mean)
+        _result(row, cell, name, mean, provider)
         for name, mean in ((cell.metric, cell.mean), *cell.official.items())
         if math.isfinite(mean.value)
     ]
@@ -129,6 +136,7 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
             "source_name": "long_context_tasks",
             "source_type": "evaluation_run",
             "source_organization_name": provider.organisation,
+            **_texts(source_organization_url=provider.url),
             "evaluator_relationship": provider.relation,
         },
         "eval_library": {
@@ -136,7 +144,7 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
             "version": row["host_version"] or "unknown",
             "additional_details": _texts(long_context_tasks=row["package"], commit=row["commit"]),
         },
-        "model_info": _model(model, str(row["model"]), provenance),
+        "model_info": _model(model, str(row["model"]), provenance, provider),
         "evaluation_results": results,
     }
     when = moment(row["made"])[:14]
@@ -146,12 +154,12 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
     return record
 
 
-def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:
+def _model(model: str, name: str, provenance: Mapping[str, Any], provider: Provider) -> _Record:
     kind = str(provenance.get("model") or "").lower()
     engine = next((engine for start, engine in _ENGINES.items() if kind.startswith(start)), None)
     details = {
         "deployment_type": "self_deployed" if engine else "unknown",
-        "model_availability": "unknown",
+        "model_availability": _availability(name, provider),
         **_texts(**{key: provenance.get(key) for key in ("model_dtype", "model_revision", "model_args")}),
     }
     record: _Record = {"name": name, "id": model, "developer": model.partition("/")[0]}
@@ -161,12 +169,29 @@ def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:
     return {**record, "additional_details": details}
 
 
-def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: Mean) -> _Record:
+def _availability(model: str, provider: Provider) -> str:
+    """Return whether the weights are open by the user's file; a run does not show it, because private weights load like public ones."""
+    facts = provider.models.facts.get(model)
+    return f"{facts.weights}_weights" if facts and facts.weights else "unknown"
+
+
+def _metric_names(cell: Cell, metric: str) -> tuple[str, str]:
+    """Return the id and the family of a metric; of several rules for one global metric, only one has its id."""
+    family = _RULE.sub("", metric)
+    # Other sources of a benchmark's scores follow the official rule.
+    rules = (f"official_{family}", family, metric)
+    first = next(name for name in rules if name == cell.metric or name in cell.official)
+    own = family in _GLOBAL and metric == first
+    return family if own else f"{cell.benchmark}.{metric}", family
+
+
+def _result(row: Mapping[str, Any], cell: Cell, metric: str, mean: Mean, provider: Provider) -> _Record:
+    card = catalogue.card(cell.benchmark)
     settings, points = held_settings(cell.settings), metric in cell.points_metrics
     low, high = _scale(scale_of(cell.benchmark, metric, points=points), mean)
     config: _Record = {
         "evaluation_description": card.metrics.get(metric, metric),
-        "metric_id": f"{cell.benchmark}.{metric}",
+        **dict(zip(("metric_id", "metric_kind"), _metric_names(cell, metric), strict=True)),
         "metric_name": metric,
         "metric_unit": "points" if points else "proportion",
         "lower_is_better": False,
@@ -178,7 +203,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
     kind = stored_kind(judge)
     if judge and (points or (kind and metric in kind.metrics)):
         # Only these metrics come from the judge; the others are counted from the response.
-        config["llm_scoring"] = _judging(judge)
+        config["llm_scoring"] = _judging(judge, cell, metric, provider)
     uncertainty: _Record = {"num_samples": mean.n}
     if math.isfinite(mean.se):
         uncertainty["standard_error"] = {"value": mean.se, "method": "analytic, over clusters of cases"}
@@ -192,7 +217,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
     return {
         "evaluation_result_id": f"{row['run']}.{metric}",
         "evaluation_name": cell.task,
-        "source_data": _source(card, cell),
+        "source_data": _source(cell),
         "metric_config": config,
         "score_details": {
             "score": mean.value,
@@ -211,21 +236,30 @@ def _scale(scale: Scale | None, mean: Mean) -> tuple[float | str, float | str]:
     )
 
 
-def _judging(judge: Mapping[str, Any]) -> _Record:
-    name = str(judge.get("model") or judge.get("name") or "judge")
-    about = {"deployment_type": "unknown", "model_availability": "unknown"}
-    config: _Record = {"model_info": {"name": name, "id": name, "additional_details": about}}
+def _judging(judge: Mapping[str, Any], cell: Cell, metric: str, provider: Provider) -> _Record:
+    given = str(judge.get("model") or judge.get("name") or "judge")
+    name = provider.models.name_of(given) or given
+    about = {"deployment_type": "unknown", "model_availability": _availability(name, provider)}
+    model = {"name": given, "id": name if "/" in name else f"unknown/{name}", "additional_details": about}
+    config: _Record = {"model_info": model}
     if _is_number(judge.get("temperature")):
         config["temperature"] = judge["temperature"]
-    rubric = judge.get("rubric") or "the benchmark's own"
-    return {
-        "judges": [config],
-        "input_prompt": f"rubric of long_context_tasks: {rubric}",
-        "additional_details": _texts(**judge),
-    }
+    task, rubric = catalogue.parse_task(cell.task), str(judge.get("rubric") or "")
+    prompt = f"rubric of long_context_tasks: {rubric or 'the default'}"
+    # ORCA has no prompt in words. Templates belong to the prompts that the owners of the data release or keep.
+    if stored_kind(judge) is None and may_show(task)["prompts"]:
+        try:
+            prompt = catalogue.benchmark(cell.benchmark).judge_template(cell.task, rubric) or prompt
+        except Exception as error:  # a plug-in may fail; the record is written without it
+            logger.warning("%s: no template of its judge's prompt in the records: %s", cell.task, error)
+    record: _Record = {"judges": [config], "input_prompt": prompt, "additional_details": _texts(**judge)}
+    if task.human is not None and metric == task.headline:
+        record["expert_baseline"] = task.human.score
+    return record
 
 
-def _source(card: Card, cell: Cell) -> _Record:
+def _source(cell: Cell) -> _Record:
+    card = catalogue.card(cell.benchmark)
     source, hub = catalogue.parse_task(cell.task).source, card.data.get("hub") or {}
     source = "built" if "lct_cases" in held_settings(cell.settings) else source
     record: _Record = {"dataset_name": card.title, "additional_details": _texts(cases=source, task=cell.task)}
@@ -283,6 +317,9 @@ def _sample(
     }
     if prompt:
         record["input"]["formatted"] = prompt
+    if case.tokens is not None:
+        sent, got = case.tokens
+        record["token_usage"] = {"input_tokens": sent, "output_tokens": got, "total_tokens": sent + got}
     if several:
         record["messages"] = list(_messages(case.turns[: place + 1]))
         record["evaluation"]["num_turns"] = place + 1
@@ -314,14 +351,17 @@ def _is_number(value: Any) -> bool:
 
 
 def write_eval_results(
-    folder: Path, cells: Sequence[Cell], datasets: Mapping[str, str], source: str = ""
+    folder: Path, cells: Sequence[Cell], datasets: Mapping[str, str], source: Mapping[str, str]
 ) -> tuple[list[Path], list[str]]:
     """Write ``<model>/.eval_results/<task>.yaml`` for each ranked score, with digits in the name for other settings and judges.
 
-    ``datasets`` names, for each benchmark, the hub's dataset whose ``eval.yaml`` has its tasks. Returns the files, and a line for each
-    score that is left out.
+    ``<dataset>/eval.yaml`` lists the tasks for the dataset's repository, without which the hub takes no score.
+
+    ``datasets`` has for each benchmark the hub's dataset with its leaderboard, ``org/name`` or ``org/name@revision``, and ``source`` the
+    url, name, user and org of the scores' source, if there is one. Returns the files, and a line for each score that is left out.
     """
-    written, left_out, remedy = [], [], "choose another place with --eval-results"
+    files: dict[Path, Any] = {}
+    left_out = []
     for cell in cells:
         name = f"{printable(cell.task)} of {printable(cell.model)}"
         if cell.benchmark not in datasets:
@@ -331,39 +371,50 @@ def write_eval_results(
         elif not cell.ranked:
             left_out.append(f"{name}: not ranked: {cell.why_unranked}")
         else:
-            place = folder / file_name(str(publishable(cell.model))) / ".eval_results"
-            make_folder(place, remedy=remedy)
             plain = cell.judge is None and not held_settings(cell.settings)
             # Several settings of a task need different file names.
             digits = hashlib.sha256(f"{cell.judge} {cell.settings}".encode()).hexdigest()[:8]
-            written.append(place / (f"{cell.task}.yaml" if plain else f"{cell.task}_{digits}.yaml"))
-            text = yaml.safe_dump(
-                [entry(cell, datasets[cell.benchmark], source)], sort_keys=False, width=1_000
-            )
-            write_whole(written[-1], text, remedy=remedy)
-    return written, left_out
+            place = folder / file_name(str(publishable(cell.model))) / ".eval_results"
+            path = place / (f"{cell.task}.yaml" if plain else f"{cell.task}_{digits}.yaml")
+            files[path] = [entry(cell, datasets[cell.benchmark], source)]
+    for benchmark, dataset in datasets.items():
+        tasks = {cell.task for cell in cells if cell.benchmark == benchmark}
+        path = folder / file_name(dataset.partition("@")[0]) / "eval.yaml"
+        files[path] = _benchmark_file(benchmark, tasks)
+    remedy = "choose another place with --eval-results"
+    for path, content in files.items():
+        make_folder(path.parent, remedy=remedy)
+        write_whole(path, yaml.safe_dump(content, sort_keys=False, width=1_000), remedy=remedy)
+    return list(files), left_out
 
 
-def entry(cell: Cell, dataset: str, source: str = "") -> dict[str, Any]:
-    """Return a score in the hub's form: rates in percent, points as they are; the notes state metric, interval and settings."""
-    scale = 1 if cell.points else 100
-    interval = interval_text(cell.mean, points=cell.points)
-    notes = [
-        cell.metric,
-        "points" if cell.points else "percent",
-        f"95 % interval {interval}",
-        f"n={cell.mean.n}",
+def _benchmark_file(benchmark: str, ran: Set[str]) -> dict[str, Any]:
+    """Return the ``eval.yaml`` of a benchmark's dataset: its published tasks, and others that were run."""
+    card = catalogue.card(benchmark)
+    data = {"config": "default", "split": (card.data.get("hub") or {}).get("split", "test")}
+    tasks = [
+        {"id": spec.name, **data}
+        for spec in catalogue.task_specs()
+        if spec.benchmark == benchmark
+        and (spec.name in ran or (spec.listed and spec.source == "published" and not spec.variant))
     ]
-    notes += [f"judge {cell.judge}"] if cell.judge else []
-    settings = settings_text(publishable(held_settings(cell.settings)))
-    notes += [settings] if settings else []
-    notes += [f"task version {cell.version}", f"run with {' and '.join(cell.hosts)} and long_context_tasks"]
+    # Our own name: a file for inspect-ai can only name inspect's generic scorers, which score differently.
+    about = {"name": card.title, "description": card.about, "evaluation_framework": "long_context_tasks"}
+    return {**about, "tasks": tasks}
+
+
+def entry(cell: Cell, dataset: str, source: Mapping[str, str]) -> dict[str, Any]:
+    """Return a score in the hub's form: rates in percent, points as they are; the notes name the judge and settings that are not the defaults."""
+    scale = 1 if cell.points else 100
+    name, _, revision = dataset.partition("@")
     result: dict[str, Any] = {
-        "dataset": {"id": dataset, "task_id": cell.task},
+        "dataset": {"id": name, "task_id": cell.task, **_texts(revision=revision)},
         "value": round(scale * cell.mean.value, 4),
     }
     if day := re.match(r"(\d{4})-?(\d\d)-?(\d\d)", cell.made):
         result["date"] = "-".join(day.groups())
     if source:
-        result["source"] = {"url": source, "name": "Leaderboard"}
-    return {**result, "notes": printable("; ".join(notes))}
+        result["source"] = _texts(**source)
+    settings = settings_text(publishable(held_settings(cell.settings)))
+    notes = [f"judge {cell.judge}" if cell.judge else "", settings]
+    return {**result, **_texts(notes=printable("; ".join(filter(None, notes))))}

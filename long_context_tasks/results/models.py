@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -88,6 +88,7 @@ class ModelFacts(Checked):
     window: Annotated[int | None, BeforeValidator(_length)] = None
     # licence, parameters: text; empty if unknown
     licence: _Text = ""
+    weights: Literal["open", "closed", ""] = ""  # whether anybody can download them; empty if unknown
     parameters: _Text = ""
 
 
@@ -124,6 +125,7 @@ def read_models(path: Path) -> Models:
             window: 32k                       # claimed by its makers
             licence: Apache-2.0
             parameters: 8.2B
+            weights: open                     # or closed
             aliases: [qwen3-8b-vllm, /data/models/Qwen3-8B]
     """
     content = read_yaml(path, "file of models", remedy=_EXAMPLE)

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, with_config
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator, with_config
 from typing_extensions import TypedDict
 
 from long_context_tasks.schema.files import InputError, yaml_value
 from long_context_tasks.schema.options import parse_length
-from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 
 Source = Literal["published", "seed", "recast", "built"]
 """Origin of cases: published files, a seed, a seed with carriers (``lct_carriers``), or only folders built by the user (``lct_cases``)."""
@@ -93,6 +93,11 @@ class LabelCard(_CardPart):
     position: bool = False
 
 
+class HumanBaseline(_CardPart):
+    score: Number  # by the headline: a rate from 0 to 1, or points on its scale
+    source: str = Field(min_length=1)  # publication and place in it, and which cases people answered
+
+
 class TaskCard(_CardPart):
     source: Source
     headline: str
@@ -101,6 +106,7 @@ class TaskCard(_CardPart):
     about: str = ""  # one sentence
     scoring: Scoring = "generate"
     official: str = ""  # metric that follows the paper's code, if the paper has one
+    human: HumanBaseline | None = None  # score of people on the task without a variant
     answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
     splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
@@ -179,7 +185,10 @@ class Card(_CardPart):
     """Headings of metrics that describe how a model responds, not how well."""
     labels: Mapping[str, LabelCard] = {}
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
-    version: int = Field(default=1, ge=1)
+    # The card has both as `version: 1.2`. Results of another version are not comparable. The second part counts changes of options, names
+    # or files that leave every case and score as it was.
+    version: Whole = Field(default=1, ge=1)
+    interface: Whole = Field(default=0, ge=0)
     about: str = ""
     paper: Mapping[str, str] = {}
     licence: str = ""
@@ -191,6 +200,15 @@ class Card(_CardPart):
     deviations: tuple[str, ...] = ()
     demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}  # tasks and metrics of ``lct demo``
     _folder: Path = PrivateAttr(default=Path())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _two_parts(cls, row: Any) -> Any:
+        if isinstance(row, dict) and "interface" in row:
+            raise ValueError("interface is the second part of version; write version: 1.2")
+        text = str(row.get("version", "")) if isinstance(row, dict) else ""
+        first, dot, second = text.partition(".")
+        return {**row, "version": first, "interface": second} if dot else row
 
     @property
     def folder(self) -> Path:
@@ -218,4 +236,10 @@ class Card(_CardPart):
                         f"{place}: task {name} names the metric {metric!r}, which metrics does not describe (there are: "
                         f"{', '.join(card.metrics)})"
                     )
+            scale = card.points.get(task.headline, (0, 1))
+            if task.human and scale and not scale[0] <= task.human.score <= scale[1]:
+                raise InputError(
+                    f"{place}: task {name} has the human score {task.human.score:g}, outside the scale of {task.headline} ({scale[0]:g} to "
+                    f"{scale[1]:g}); write a rate as a share, 0.93 for 93 %"
+                )
         return card

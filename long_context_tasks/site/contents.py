@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.published import published
+from long_context_tasks.benchmarks.published import human_scores, published
 from long_context_tasks.results.case_pages import MOST_FOR_PAGES
 from long_context_tasks.results.cells import Cell, pooled_cells
 from long_context_tasks.results.checks import Failures, left_out
@@ -99,7 +99,7 @@ def site_contents(
     labels = {name: label for card in cards.values() for name, label in card.labels.items()}
     moved = [value for label in labels.values() if label.position for value in label.values]
     variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
-    tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
+    specs = {task: catalogue.parse_task(task) for task in sorted(collection.runs["task"].unique())}
     chance = chances(cells)
     failures: Failures = {}
     maps, notes = heat_maps(collected, cells, data_dir, failures)
@@ -120,7 +120,10 @@ def site_contents(
     notes += left_out(failures)
     options = SiteOptions(
         made=date.today().isoformat(),
-        published=[score for benchmark in benchmarks for score in published(benchmark)],
+        published=[
+            *human_scores(specs.values()),
+            *(score for benchmark in benchmarks for score in published(benchmark)),
+        ],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
         lengths=family_lengths(collection, cells, chance, threshold),
         heat_maps=maps,
@@ -135,8 +138,8 @@ def site_contents(
         judges=judges,
         benchmarks={name: card.title for name, card in cards.items()},
         benchmark_about={name: _about(card) for name, card in cards.items()},
-        about={task: card.about for task, card in tasks.items()},
-        official={task: card.official for task, card in tasks.items()},
+        about={task: spec.card.about for task, spec in specs.items()},
+        official={task: spec.card.official for task, spec in specs.items()},
         metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )

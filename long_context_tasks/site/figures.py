@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from long_context_tasks.benchmarks.published import PEOPLE
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.schema.report import Lines
@@ -28,6 +29,7 @@ class Figure(NamedTuple):
 
 _COUNTS = "n is the number of cases behind a cell; cases of the same document count once."
 _BAND = "Bands are 95 % intervals."
+_PEOPLE = " The dashed grey line is the score of people, with its source in the table."
 
 
 def length_figures(
@@ -43,10 +45,16 @@ def length_figures(
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
-    return [
-        Figure(title, caption, data | {"log": 1, "marks": marks, "chance": _chance(part, options)})
-        for part, data in _parts(cells, name, lambda cell: cell.length, "Length in tokens")
-    ]
+    human = {each.task: each.score for each in options.published if each.model == PEOPLE}
+    figures = []
+    for part, data in _parts(cells, name, lambda cell: cell.length, "Length in tokens"):
+        people, chance = _by_length(part, human), _by_length(part, options.chance)
+        more = {"log": 1, "marks": marks, "chance": chance, "human": people}
+        if people:
+            highest = max(score for _, score in people)
+            more["top"] = max(data["top"], scale_top(highest, points=bool(data["points"])))
+        figures.append(Figure(title, caption + _PEOPLE * bool(people), {**data, **more}))
+    return figures
 
 
 def wer_figures(
@@ -215,13 +223,13 @@ def _curves(
     }
 
 
-def _chance(lines: Sequence[_Line], options: SiteOptions) -> list[list[float]]:
-    """Return chance by length; empty if lines disagree."""
+def _by_length(lines: Sequence[_Line], values: Mapping[str, float]) -> list[list[float]]:
+    """Return the value of the tasks at each length, chance for example; empty if lines disagree."""
     by_length: dict[float, set[float]] = {}
     for _, line in lines:
         for x, cell in line:
-            if cell.task in options.chance:
-                by_length.setdefault(x, set()).add(options.chance[cell.task])
-    if not by_length or any(len(values) > 1 for values in by_length.values()):
+            if cell.task in values:
+                by_length.setdefault(x, set()).add(values[cell.task])
+    if any(len(found) > 1 for found in by_length.values()):
         return []
-    return [[x, values.pop()] for x, values in sorted(by_length.items())]
+    return [[x, found.pop()] for x, found in sorted(by_length.items())]

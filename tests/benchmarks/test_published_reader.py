@@ -30,9 +30,6 @@ def test_a_file_becomes_figures() -> None:
         metric="official_accuracy",
         printed="5.0",
         points=False,
-        n=None,
-        setting="",
-        subset="",
         window="8k",
         source="Ada-LEval paper (NAACL 2024), Table 1, M",
     )

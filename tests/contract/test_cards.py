@@ -54,11 +54,23 @@ def test_an_unknown_task_gets_its_neighbours() -> None:
 _TASKS = "name: x\ntitle: X\nmetrics: {accuracy: right}\ntasks: {a: {source: seed, headline: %s, chance: 0}}"
 
 
+def test_the_version_has_two_parts_and_a_task_a_human_baseline() -> None:
+    card = Card.parse(_TASKS % "accuracy, human: {score: 0.93, source: 'Doe 2025, Table 2'}", "here")
+    assert (card.version, card.interface) == (1, 0) and card.tasks["a"].human.score == 0.93
+    for text, parts in (("2", (2, 0)), ("1.3", (1, 3)), ('"1.10"', (1, 10))):
+        card = Card.parse(f"{_TASKS % 'accuracy'}\nversion: {text}", "here")
+        assert (card.version, card.interface) == parts
+
+
 @pytest.mark.parametrize(
     ("card", "message"),
     [
         ("colour: red\ntasks: {}", "here: unknown key 'colour'"),
         (_TASKS % "accuracy" + "\ncolour: red", "here: unknown key 'colour'"),
+        (_TASKS % "accuracy" + "\nversion: 1.x", "here: interface"),
+        (_TASKS % "accuracy" + "\ninterface: 2", "second part of version"),
+        (_TASKS % "accuracy, human: {score: 93, source: Doe}", "93, outside the scale of accuracy"),
+        (_TASKS % "accuracy, human: {score: 0.9}", "source"),
         (_TASKS % "acuracy", "here: task a names the metric 'acuracy'"),
         (_TASKS % "accuracy" + "\ntitle: Y", "here, line 5: its mapping has this key already; remove one"),
         (_TASKS % "accuracy" + "\ndata: {url: u}", "here: data: unknown key 'url'; keys are: base_url"),

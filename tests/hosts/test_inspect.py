@@ -64,6 +64,7 @@ def test_what_the_server_refuses_for_its_length_costs_that_case_only(tmp_path: P
         stored, cases = only(run(TASK, tmp_path / "logs", server.url))
     assert server.refused == 2 and len(server.requests) == 4
     assert [case.id for case in cases if case.responses[0].status == DOES_NOT_FIT] == ["4_A2", "5_A2"]
+    assert [case.tokens for case in cases].count((100, 10)) == 4  # as the server counts them
     numbers = stored.numbers
     assert (numbers["n"], numbers["n_scored"], numbers["n_does_not_fit"]) == (6, 4, 2)
     assert numbers["strict_accuracy"] == 1 and numbers["n_truncated"] != numbers["n_truncated"]

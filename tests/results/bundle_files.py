@@ -14,6 +14,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.schema.card import HumanBaseline
 
 JUDGE = {
     "name": "j",
@@ -65,6 +66,17 @@ def card_without(benchmark: str, part: str) -> Iterator[None]:
         yield
     finally:
         object.__setattr__(card, "redistribute", rules)
+
+
+@contextmanager
+def with_human_baseline(task: str, score: float) -> Iterator[None]:
+    """Give a task a human baseline while the block runs."""
+    card = catalogue.parse_task(task).card
+    object.__setattr__(card, "human", HumanBaseline(score=score, source="Doe et al. 2025, Table 2"))
+    try:
+        yield
+    finally:
+        object.__setattr__(card, "human", None)
 
 
 def rewrite(path: Path, change: Callable[[Members], object]) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("jsonschema")
 
 import polars as pl
 import yaml
-from bundle_files import TALK, both_hosts, card_without, pack_one
+from bundle_files import TALK, both_hosts, card_without, pack_one, with_human_baseline
 from collected_runs import METRICS, TASK, Run, Turn, run_of, simple, write_lm_eval, write_opencompass
 from eee_rules import check_records
 from typer.testing import CliRunner, Result
@@ -52,6 +52,14 @@ def test_records_of_runs_and_of_their_bundle(results: Path, tmp_path: Path) -> N
     assert done.exit_code == 0, done.output
     plain, talk = check_records(tmp_path / "e")
     assert (plain[0]["eval_library"]["name"], talk[0]["eval_library"]["name"]) == ("lm_eval", "opencompass")
+    ids = {
+        found["metric_config"]["metric_name"]: found["metric_config"]
+        for found in plain[0]["evaluation_results"]
+    }
+    # One of two rules has the id by which other sources have it.
+    assert ids["official_accuracy"]["metric_id"] == "accuracy"
+    assert ids["strict_accuracy"]["metric_id"] == "ada_leval.strict_accuracy"
+    assert {found["metric_kind"] for found in ids.values()} == {"accuracy"}
     score = plain[0]["evaluation_results"][0]["score_details"]
     assert score["score"] == pytest.approx(2 / 3) and score["details"]["reasons"] == "1 does_not_fit"
     assert len(plain[1]) == 3 * len(METRICS)  # the case that did not fit has no score, and no row
@@ -127,6 +135,54 @@ def test_inputs_come_where_the_card_allows_them(tmp_path: Path, monkeypatch: pyt
     )
 
 
+def test_a_judge_is_named_with_its_prompt_where_that_may_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = "elitr_bench_qa_synthetic"
+    scores = {"m1": [Turn({"judge_score": 7.0, "answered": 1.0})]}
+    judge = {"name": "j", "model": "gpt-9", "rubric": "gpt"}
+    for name in (task, "elitr_bench_qa_dev"):
+        write_lm_eval(
+            tmp_path / "r" / name,
+            Run(scores, name, "owl", judge=judge, version=TODAY, points=["judge_score"]),
+        )
+    names = tmp_path / "models.yaml"
+    names.write_text(
+        "models: [{name: org/owl, aliases: [owl], weights: open}, {name: maker/gpt-9, aliases: [gpt-9], weights: closed}]"
+    )
+
+    def judged(folder: str) -> dict[str, Any]:
+        words = ("--models", names, "--organisation", "Lab", "--organisation-url", "https://lab.example/")
+        done = lct("report", "export", tmp_path / "r", "--eee", tmp_path / folder, *words)
+        assert done.exit_code == 0, done.output
+        records = [record for record, _ in check_records(tmp_path / folder)]
+        for record in records:
+            assert record["source_metadata"]["source_organization_url"] == "https://lab.example/"
+            assert record["model_info"]["additional_details"]["model_availability"] == "open_weights"
+        results = [result for record in records for result in record["evaluation_results"]]
+        return {
+            result["evaluation_name"]: result["metric_config"]["llm_scoring"]
+            for result in results
+            if result["metric_config"]["metric_name"] == "judge_score"
+        }
+
+    with with_human_baseline("elitr_bench_qa_dev", 8.5):
+        found = judged("e")
+    model = found[task]["judges"][0]["model_info"]
+    assert (model["id"], model["name"]) == ("maker/gpt-9", "gpt-9")
+    assert model["additional_details"]["model_availability"] == "closed_weights"
+    assert "{question}" in found[task]["input_prompt"] and "{reference}" in found[task]["input_prompt"]
+    # The owners of the published data keep their prompts back.
+    assert found["elitr_bench_qa_dev"]["input_prompt"] == "rubric of long_context_tasks: gpt"
+    assert found["elitr_bench_qa_dev"]["expert_baseline"] == 8.5 and "expert_baseline" not in found[task]
+
+    def broken(*_: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(type(catalogue.benchmark("elitr_bench")), "judge_template", broken)
+    assert judged("f")[task]["input_prompt"] == "rubric of long_context_tasks: gpt"
+
+
 def test_models_without_an_organisation(results: Path, tmp_path: Path) -> None:
     done = lct("report", "export", results, "--eee", tmp_path / "e")
     assert done.exit_code == 2 and "--developer" in done.stderr and not (tmp_path / "e").exists()
@@ -147,19 +203,27 @@ def test_files_of_the_hub(tmp_path: Path) -> None:
     assert (
         lct("report", "export", folder, "--eval-results", tmp_path / "h", "--dataset", "x=y").exit_code == 2
     )
-    words = ("--eval-results", tmp_path / "h", "--dataset", "ada_leval=org/data")
-    done = lct("report", "export", folder, *words, "--source", "https://l.example/")
+    words = ("--eval-results", tmp_path / "h", "--dataset", "ada_leval=org/data@5503434")
+    assert lct("report", "export", folder, *words, "--source-org", "lab").exit_code == 2
+    done = lct("report", "export", folder, *words, "--source", "https://l.example/", "--source-org", "lab")
     assert done.exit_code == 0 and f"left out: {TASK} of crow: not ranked" in done.stderr
     place = tmp_path / "h" / "org__owl" / ".eval_results"
     assert re.fullmatch(
         rf"{TASK}\.yaml {TASK}_[0-9a-f]{{8}}\.yaml", " ".join(sorted(p.name for p in place.iterdir()))
     )
     [entry] = yaml.safe_load((place / f"{TASK}.yaml").read_text())
-    assert entry["dataset"] == {"id": "org/data", "task_id": TASK} and entry["value"] == 75.0
-    assert entry["date"] == "2026-01-01" and entry["source"]["url"] == "https://l.example/"
-    assert re.search(r"strict_accuracy; percent; 95 % interval 19\.\d to 99\.\d; n=4", entry["notes"])
+    # The same as EvalResultEntry of huggingface_hub 1.x writes; default settings have no notes.
+    assert entry == {
+        "dataset": {"id": "org/data", "task_id": TASK, "revision": "5503434"},
+        "value": 75.0,
+        "date": "2026-01-01",
+        "source": {"url": "https://l.example/", "name": "Leaderboard", "org": "lab"},
+    }
     [other] = yaml.safe_load(next(place.glob(f"{TASK}_*.yaml")).read_text())
-    assert "temperature=0.6" in other["notes"]
+    assert other["notes"] == "temperature=0.6"
+    listed = yaml.safe_load((tmp_path / "h" / "org__data" / "eval.yaml").read_text())
+    assert (listed["name"], listed["evaluation_framework"]) == ("Ada-LEval", "long_context_tasks")
+    assert {"id": TASK, "config": "default", "split": "test"} in listed["tasks"]
 
 
 def test_what_a_bundle_changes(tmp_path: Path) -> None:

@@ -56,10 +56,8 @@ def published_score(
     model: str, task: str, metric: str, printed: str, source: str, points: bool = False, **other: Any
 ) -> PublishedScore:
     """A figure of a paper of which a test names what matters to it."""
-    values: dict[str, Any] = {"benchmark": "", "n": None, "setting": "", "subset": "", "window": ""}
-    return PublishedScore(
-        model=model, task=task, metric=metric, printed=printed, source=source, points=points, **values | other
-    )
+    benchmark = other.pop("benchmark", "")
+    return PublishedScore(benchmark, model, task, metric, printed, points, source, **other)
 
 
 def family_length(

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("polars")
 pytest.importorskip("plotly")
 
+from bundle_files import with_human_baseline
 from collected_runs import (
     CONVERSATION,
     MADE,
@@ -193,6 +194,20 @@ def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> No
     assert (
         "GPT-4-Turbo-0125" in (out / "benchmark" / "ada_leval.html").read_text()
     )  # 8k: published, without a run
+
+
+def test_people_are_a_row_of_the_table_and_a_line_of_the_curves(tmp_path: Path) -> None:
+    for length in (1, 2):
+        run = Run(simple([1.0] * 3 + [0.0]), f"ada_leval_tsort_{length}k", "owl")
+        write_lm_eval(tmp_path / "runs" / str(length), run)
+    with with_human_baseline("ada_leval_tsort_1k", 0.97):
+        done = CliRunner().invoke(app, ["report", str(tmp_path / "runs"), "--out", str(tmp_path / "site")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "site" / "task" / "ada_leval_tsort_1k.html").read_text()
+    assert "<bdi>people</bdi>" in page and "97.0" in page and "Doe et al. 2025, Table 2" in page
+    data = [path.read_text() for path in (tmp_path / "site" / "data").glob("*.js")]
+    assert any('"human":[[1000,0.97],[2000,0.97]]' in text.replace(" ", "") for text in data)
+    assert "dashed grey line is the score of people" in page
 
 
 def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> None:

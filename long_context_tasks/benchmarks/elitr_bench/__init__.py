@@ -49,6 +49,14 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
 
         return sections(options, only)
 
+    def judge_template(self, task: str, rubric: str) -> str:
+        from long_context_tasks.benchmarks.elitr_bench.prompts import judge_conversation, template
+        from long_context_tasks.benchmarks.elitr_bench.task import parse_name
+
+        name = rubric or "gpt"
+        prompt = template(f"judge_{name}_{parse_name(task).language}")
+        return "\n\n".join(message.content for message in judge_conversation(prompt, name))
+
     def judge_agreement(self, model: str) -> str:
         from long_context_tasks.benchmarks.elitr_bench.report import judge_agreement
 

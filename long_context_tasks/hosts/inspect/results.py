@@ -127,10 +127,13 @@ def _case(sample: Any) -> StoredCase:
         return StoredCase(responses=(Response(None, ENDPOINT_FAILED),) * len(common["turn_labels"]), **common)
     [record] = [score.metadata for score in sample.scores.values()]
     turns = record["turns"]
+    # The log has one sum over all turns of a case.
+    usage = list(sample.model_usage.values())[:1] if len(turns) == 1 else []
     return StoredCase(
         responses=tuple(from_stored_form(record["response"], record["status"])),
         scores={name: tuple(turn["scores"][name] for turn in turns) for name in turns[0]["scores"]},
         reasons=tuple(turn["reason"] for turn in turns),
         verdicts=record["verdicts"],
+        tokens=next(((used.input_tokens, used.output_tokens) for used in usage), None),
         **common,
     )

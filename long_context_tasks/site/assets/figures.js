@@ -86,10 +86,10 @@
         hovertemplate: "%{text}<extra></extra>",
       });
     });
-    if (spec.chance && spec.chance.length) {
-      traces.push({
-        x: spec.chance.map((p) => p[0]), y: spec.chance.map((p) => scale * p[1]), type: "scatter", mode: "lines",
-        line: { color: ink("edge"), width: 1, dash: "dot" }, hovertemplate: "chance %{y:.1f}<extra></extra>",
+    for (const [name, points, width, dash] of [["chance", spec.chance, 1, "dot"], ["people", spec.human, 2, "dash"]]) {
+      if (points && points.length) traces.push({
+        x: points.map((p) => p[0]), y: points.map((p) => scale * p[1]), type: "scatter", mode: "lines",
+        line: { color: ink("edge"), width, dash }, hovertemplate: `${name} %{y:.1f}<extra></extra>`,
       });
     }
     const layout = base(spec);
