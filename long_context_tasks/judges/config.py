@@ -67,9 +67,8 @@ class Draw(NamedTuple):
     """One of the possible replies that a model may sample at a temperature."""
 
     seed: int | None  # seed in the judge file
-    attempt: int = (
-        0  # number of earlier draws with the same settings; a reply without a score triggers another draw
-    )
+    # Number of earlier draws with the same settings; a reply without a score triggers another draw.
+    attempt: int = 0
 
     @property
     def sent_seed(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Errors of speech recognition: learn them from pairs and put them into any text up to a word error rate."""
+"""Speech recognition errors: learn them from transcript pairs and inject them at a target word error rate."""
 
 from long_context_tasks.noise.error_rules import Rules, default_rules, learn, read_pairs
 from long_context_tasks.noise.inject import Noisy, inject, noise_seed

@@ -1,4 +1,7 @@
-"""Rules of recognition errors: how often each word is recognised as which form. Learned from pairs, kept as JSON Lines."""
+"""Speech recognition error rules: how often each word is recognised as which form.
+
+Rules are learned from pairs and stored as JSON Lines.
+"""
 
 import gzip
 import json
@@ -21,9 +24,9 @@ from long_context_tasks.schema.files import json_rows, write_whole
 
 _DEFAULT = "rules/default.jsonl.gz"
 ENGLISH = "en"
-_LANGUAGE = "<language>"  # key in the place of a word, whose only form is the code of the language
+_LANGUAGE = "<language>"  # key in place of a word; its only form is the language code
 _REMEDY = "make rules with `lct noise learn`"
-# Integers stay integers, so that rules that are read and written again keep their bytes.
+# Integers stay integers, so that reading and rewriting rules preserves their bytes.
 _Count = Annotated[
     Annotated[int, Strict(), Field(ge=0)] | Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)],
     Field(union_mode="left_to_right"),
@@ -31,7 +34,7 @@ _Count = Annotated[
 _LINES = TypeAdapter(list[dict[str, dict[str, _Count]]])
 _PAIRS = 'lines like {"ref": "what was said", "hyp": "what was recognised"}'
 _FIELDS = (("ref", "hyp"), ("reference", "hypothesis"), ("truth", "asr_hypothesis"))
-_GAP = 0.45  # two words that agree in less than 10 % are a deletion and an insertion, not a substitution
+_GAP = 0.45  # two words less than 10 % alike are a deletion and an insertion, not a substitution
 _ALIKE = 0.5
 _LONGEST_FORM = 3
 _PER_EXTRA_WORD = 0.1
@@ -40,22 +43,22 @@ _LARGEST_REGION = 400  # beyond this, the two sides do not belong together
 
 @dataclass(frozen=True)
 class ErrorShares:
-    """Kinds of errors as shares of all errors, and errors per word."""
+    """Error types as fractions of all errors, and errors per word."""
 
-    substitution: float  # share of words that are recognised as others
-    deletion: float  # share of words that are left out
-    insertion: float  # share of words that were not said
-    rate: float  # all errors over all words said
+    substitution: float  # fraction of errors in which a word is recognised as another
+    deletion: float  # fraction in which a word is dropped
+    insertion: float  # fraction in which a word is added
+    rate: float  # errors per reference word
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
     """How often each word is recognised as which form."""
 
-    # Word -> form -> count. The form "" is a deletion, the word "" holds the insertions; a form can be
-    # several words; the word itself counts how often it is recognised correctly.
+    # Word -> form -> count. The form "" is a deletion, and the word "" holds the insertions. A form can be
+    # several words; the word itself counts correct recognitions.
     counts: Mapping[str, Mapping[str, float]]
-    language: str = ""  # code of the language of the rules, such as de; empty if unknown
+    language: str = ""  # language code of the rules, such as de; empty if unknown
 
     def __len__(self) -> int:
         """Return the number of words with a rule."""
@@ -63,7 +66,7 @@ class Rules:
 
     @cached_property
     def shares(self) -> ErrorShares:
-        """Kinds of errors; all zero without errors.
+        """Error types; all zero without errors.
 
         >>> Rules({"cat": {"cat": 8, "hat": 1, "": 1}}).shares
         ErrorShares(substitution=0.5, deletion=0.5, insertion=0.0, rate=0.2)
@@ -86,10 +89,11 @@ class Rules:
 
     @staticmethod
     def read(path: Path) -> "Rules":
-        """Read a file with a JSON object word -> {form: count} on each line, plain or ``.gz``.
+        """Read a file with a JSON object word -> {form: count} per line, plain or ``.gz``.
 
-        Words that contain white space are left out and a repeated word keeps its last rule, both as in the official loader. The official
-        first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}`` names the language.
+        Words containing white space are skipped and a repeated word keeps its last rule, both as in the
+        official loader. The official first line, ``<unk>`` with corpus rates, is also skipped. The line
+        ``{"<language>": {"de": 1}}`` sets the language.
 
         Raises:
             InputError: the file is unreadable, or a line is not a rule.
@@ -115,9 +119,9 @@ class Rules:
 
 
 def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) -> None:
-    """Write a JSON object word -> {form: count} on each line, gzipped if the name ends in ``.gz``."""
+    """Write a JSON object word -> {form: count} per line, gzipped if the name ends in ``.gz``."""
     lines = "".join(json.dumps({word: forms}, ensure_ascii=False) + "\n" for word, forms in rules)
-    # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark, as in responses.
+    # A lone surrogate, which UTF-8 cannot encode, becomes a question mark, as in responses.
     data = lines.encode("utf-8", "replace")
     if path.suffix == ".gz":
         data = gzip.compress(data, 9, mtime=0)
@@ -154,7 +158,7 @@ def _parse(text: str, name: str) -> Rules:
 
 @lru_cache(maxsize=1)
 def default_rules() -> Rules:
-    """Return the rules of the package, learned from real recognisers (see ``noise/rules/README.md``)."""
+    """Return the packaged rules, learned from real recognisers (see ``noise/rules/README.md``)."""
     data = resources.files(__package__).joinpath(_DEFAULT).read_bytes()
     return replace(_parse(gzip.decompress(data).decode("utf-8"), _DEFAULT), language=ENGLISH)
 
@@ -162,15 +166,15 @@ def default_rules() -> Rules:
 def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
     """Read pairs of reference and hypothesis from JSON Lines, plain or ``.gz``.
 
-    The fields are ``ref`` and ``hyp``, ``reference`` and ``hypothesis``, or those of RED-ACE as published: ``truth`` and
-    ``asr_hypothesis``, a list of words. Other fields are ignored.
+    The fields are ``ref`` and ``hyp``, ``reference`` and ``hypothesis``, or those of RED-ACE as published:
+    ``truth`` and ``asr_hypothesis``, a list of words. Other fields are ignored.
 
     Args:
-        path: the file.
-        sources: take only pairs whose ``source`` begins with one of these; all if empty.
+        sources: prefixes of the ``source`` of pairs to read; all pairs if empty.
 
     Raises:
-        InputError: the file is unreadable, a row is not a pair, or no pair is found; the row is named.
+        InputError: the file is unreadable, a row is not a pair, or no pair is found; the message names the
+            row.
     """
     wanted = tuple(sources)
     found = False
@@ -194,17 +198,19 @@ def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str
 def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2, language: str = "") -> Rules:
     """Count how often each word is recognised as which form.
 
-    Case and punctuation around words are ignored. Words are aligned by least edits; between two matches, words are paired with those of
-    the most similar spelling, up to three for one ("anon" -> "an on"). If only one side has digits ("two point six", "2.6"), nothing is
-    counted, because the two differ in writing and not in hearing.
+    Case and punctuation around words are ignored. Words are aligned with minimal edits; between two matches,
+    words are paired by spelling similarity, up to three for one ("anon" -> "an on"). If only one side has
+    digits ("two point six", "2.6"), nothing is counted, because the two differ in writing and not in
+    recognition.
 
     Args:
         pairs: reference and hypothesis.
-        min_count: rarer errors are kept only if at least half of the letters agree; otherwise they are taken for faults of the alignment.
-        language: code of the language of the pairs, for :class:`Rules`.
+        min_count: rarer errors are kept only if at least half of the letters agree; otherwise they are
+            treated as alignment errors.
+        language: language code of the pairs, for :class:`Rules`.
 
     Raises:
-        InputError: the references hold no words.
+        InputError: the references contain no words.
     """
     counts: dict[str, Counter[str]] = {}
     for reference, hypothesis in pairs:
@@ -225,7 +231,10 @@ def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2, language: str
 
 
 def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a word and its form, which is "" for a deletion and may be several words; ("", word) is an insertion."""
+    """Yield (word, form) pairs.
+
+    A form is "" for a deletion and may be several words; ("", word) is an insertion.
+    """
     end_left = end_right = 0
     for block in Levenshtein.editops(reference, hypothesis).as_matching_blocks():
         yield from _align_region(reference[end_left : block.a], hypothesis[end_right : block.b])
@@ -234,7 +243,7 @@ def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[s
 
 
 def _align_region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
-    """Pair the words between two matches by their spelling."""
+    """Pair the words between two matches by spelling."""
     if not left or not right:
         yield from ((word, "") for word in left)
         yield from (("", word) for word in right)
@@ -242,7 +251,7 @@ def _align_region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]
     if len(left) * len(right) > _LARGEST_REGION or _has_digit(" ".join(left)) != _has_digit(" ".join(right)):
         return
     rows, columns = len(left), len(right)
-    # Cost and last step of the best way to each cell; a step is the number of words taken from each side.
+    # Cost and last step of the best path to each cell; a step is the number of words taken from each side.
     cost = [[_GAP * (i + j) for j in range(columns + 1)] for i in range(rows + 1)]
     step = [[(1, 0) if i else (0, 1) for _ in range(columns + 1)] for i in range(rows + 1)]
     for i in range(1, rows + 1):

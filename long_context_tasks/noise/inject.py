@@ -1,4 +1,4 @@
-"""Put noise into any text: in mode exact until the measured word error rate meets the target, in mode official as the paper's simulator does."""
+"""Inject noise into any text, meeting a measured word error rate or as in the paper's simulator."""
 
 import hashlib
 from bisect import bisect_right
@@ -23,23 +23,23 @@ from long_context_tasks.noise.words import (
 )
 from long_context_tasks.schema import InputError
 
-_PRECISION = 0.0005  # share of the words by which the search may miss the target
+_PRECISION = 0.0005  # acceptable deviation from the target, as a fraction of the words
 _SECANT_STEPS, _MOST_STEPS = 8, 30
 _STRETCH = 1000  # words
-_DELETED_WITHOUT_RULE = 0.2  # recognisers replace words that they lack more often than they drop them
+_DELETED_WITHOUT_RULE = 0.2  # recognisers replace out-of-vocabulary words more often than they drop them
 _LEAST_WEIGHT, _MOST_WEIGHT = 0.02, 1.0
 _FEWEST_WORDS, _LEAST_ENGLISH = 20, 0.5
 
 
 @dataclass(frozen=True)
 class WordErrors:
-    weight: float  # how readily the word is misheard, 0 to 1
-    forms: Sequence[str]  # forms that it is misheard as, likeliest first in learned rules; "" is a deletion
-    shares: Sequence[float]  # cumulative shares of the forms, up to 1
+    weight: float  # how easily the word is misheard, 0 to 1
+    forms: Sequence[str]  # forms it is misheard as, most likely first in learned rules; "" is a deletion
+    shares: Sequence[float]  # cumulative probabilities of the forms, up to 1
 
     def draw(self, chance: float) -> str:
         """Return the form for a random number from 0 to 1."""
-        # The last sum can fall short of 1 by its last digit.
+        # The last sum may fall short of 1 by rounding.
         return self.forms[min(bisect_right(self.shares, chance), len(self.forms) - 1)]
 
 
@@ -51,7 +51,7 @@ class ErrorModel:
         self._counts = rules.counts
         inserted = rules.counts.get("", {}) or dict.fromkeys(list(rules.counts)[:100], 1.0)
         names = ["I" if word == "i" else word for word in inserted]
-        # numpy adds one by one like `accumulate`; written cases depend on the last digit.
+        # numpy adds one by one like `accumulate`; published cases depend on the last digit.
         sums = list(accumulate(map(float, inserted.values())))
         self.inserted = WordErrors(1.0, names, [level / sums[-1] for level in sums])
         self._known: dict[str, WordErrors] = {}
@@ -62,7 +62,7 @@ class ErrorModel:
         return self._known[word]
 
     def other_than_deletion(self, token: Token) -> str:
-        """Return the likeliest form of a token that is not a deletion, or a word that is often inserted if it has none."""
+        """Return a token's most likely form other than deletion; if none, a frequently inserted word."""
         forms = filter(None, chain(self.errors_of(token.key).forms, self.inserted.forms, ("uh", "um")))
         return token.dress(next(form for form in forms if form.lower() != token.key))
 
@@ -77,7 +77,7 @@ class ErrorModel:
         return WordErrors(min(max(rate, _LEAST_WEIGHT), _MOST_WEIGHT), list(errors), shares)
 
     def _sound_alike(self, word: str, deletions: float) -> dict[str, float]:
-        """Return forms with counts for a word without a rule: words of the rules that sound alike, or a deletion."""
+        """Return counted forms for a word without a rule: similar-sounding words of the rules, or a deletion."""
         alike = numbers_alike(word) or self._sounds.find(word)
         if not alike:
             return {"": max(deletions, 1.0)}
@@ -93,15 +93,15 @@ class ErrorModel:
 def _draw_order(
     weights: npt.NDArray[np.float64], shares: ErrorShares, random: np.random.Generator
 ) -> list[int]:
-    """Return the slots of all errors of a text in the order in which they are applied; a token of weight 0 gets none."""
+    """Return the slots of a text's errors in the order they are applied; a token of weight 0 gets none."""
     words = np.flatnonzero(weights)
-    # Sorting exponential numbers divided by weights draws without replacement in proportion to the weights.
+    # Sorting exponential numbers divided by weights samples without replacement in proportion to the weights.
     when = random.exponential(size=len(words)) / weights[words]
     said = shares.substitution + shares.deletion
     inserted = random.permutation(len(weights))
     regular = min(round(len(words) * shares.insertion / said) if said else len(weights), len(weights))
     insertion_when = random.exponential(size=regular) / weights[words].mean()
-    # The other insertions come last: only a target near 1 needs them, if too many tokens are tags.
+    # The remaining insertions come last: only a target near 1 needs them, if too many tokens are tags.
     order = np.argsort(np.concatenate([when, insertion_when]), kind="stable")
     first = np.concatenate([2 * words, 2 * inserted[:regular] + 1])[order]
     slots: list[int] = np.concatenate([first, 2 * inserted[regular:] + 1]).tolist()
@@ -109,10 +109,11 @@ def _draw_order(
 
 
 class _DrawnErrors:
-    """A text and the errors drawn for it, in the order in which they are applied.
+    """A text and its drawn errors, in the order they are applied.
 
-    Each error fills one slot: word i of the text has slot 2 i, an insertion after it slot 2 i + 1. An error rate is reached by applying
-    the first errors, so a text at a higher rate holds the errors of a lower one.
+    Each error fills one slot: word i of the text has slot 2 i, an insertion after it slot 2 i + 1. An error
+    rate is reached by applying the first errors, so a text at a higher rate contains the errors of a lower
+    one.
     """
 
     def __init__(self, lines: Sequence[Sequence[str]], model: ErrorModel, seed: int) -> None:
@@ -145,7 +146,8 @@ class _DrawnErrors:
                 form = model.other_than_deletion(token)
             self._forms.append(form)
         self._slots = [text for token in tokens for text in (token, "")]
-        # The distances of stretches of whole lines add up to nearly the distance of the text, which takes far longer to compute.
+        # The distances of blocks of whole lines add up to nearly the distance of the text, which takes far
+        # longer to compute.
         edges = [0]
         for end in self._starts:
             if end - edges[-1] > _STRETCH:
@@ -171,7 +173,7 @@ class _DrawnErrors:
         )
 
     def changed_lines(self, count: int) -> dict[int, str]:
-        """Return the lines that the first ``count`` errors change, by number."""
+        """Return the lines changed by the first ``count`` errors, keyed by number."""
         slots = self._with_errors(count)
         changed = {bisect_right(self._starts, slot // 2) - 1 for slot in self._order[:count]}
         return {
@@ -181,7 +183,7 @@ class _DrawnErrors:
 
 
 def _search(distance: Callable[[int], int], most: int, target: float, tolerance: float) -> int:
-    """Find the number of errors whose distance comes nearest the target: secant steps, then bisection, inside a bracket."""
+    """Find the error count whose distance is closest to the target, by bracketed secant and bisection steps."""
     low, high = 0, most
     best, nearest = 0, target
     count, found = 0, 0
@@ -198,7 +200,8 @@ def _search(distance: Callable[[int], int], most: int, target: float, tolerance:
             high = min(high, count)
         if nearest <= tolerance or high - low <= 1:
             break
-        # Neighbouring errors partly cancel, so each adds less the more there are; a slope of 0 would lead nowhere.
+        # Neighbouring errors partly cancel, so each adds less the more there are; a slope of 0 would stall
+        # the search.
         slope = max((found - at_before) / (count - before), 0.1) if count != before else 1.0
         guess = count + round((target - found) / slope) if step < _SECANT_STEPS else (low + high) // 2
         guess = min(max(guess, low + 1), high - 1 if high < most else most)
@@ -206,12 +209,12 @@ def _search(distance: Callable[[int], int], most: int, target: float, tolerance:
 
 
 def inject_exact(text: str, model: ErrorModel, wer: float, seed: int) -> str:
-    """Make a text noisy until its measured word error rate meets the target.
+    """Add noise to a text until its measured word error rate meets the target.
 
-    White space around a line stays; white space inside a changed line becomes single spaces.
+    White space around a line is kept; white space inside a changed line becomes single spaces.
 
     Returns:
-        As many lines; tags unchanged; lines with words keep at least one word.
+        The same number of lines; tags are unchanged; lines with words keep at least one word.
     """
     raw = text.split("\n")
     lines = [line.split() for line in raw]
@@ -237,23 +240,25 @@ class Noisy:
 
     @cached_property
     def measured_wer(self) -> float:
-        """Word error rate of the noisy text against the text without noise; it can exceed 1."""
+        """Word error rate of the noisy text against the clean text; it can exceed 1."""
         return word_error_rate(self.reference, self.text)
 
 
 def noise_seed(seed: int, document: str, wer: float) -> int:
-    """Return the seed of a document at a word error rate: equal in every process, different for every document and rate.
+    """Return a document's seed at a word error rate, reproducible across processes.
 
     >>> noise_seed(0, "meeting_1", 0.4)
     1779061134
 
-    It is from 0 to 2**32 - 1, the range of numpy's legacy generator.
+    Seeds differ between documents and rates. They are from 0 to 2**32 - 1, the range of numpy's legacy
+    generator.
     """
     key = f"{seed}\x00{document}\x00{wer:.6f}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
 
 
-# Kept between texts: the meetings of a task share their rules, and preparing them takes longer than one meeting's noise.
+# Cached across texts: the meetings of a task share their rules, and preparing them takes longer than one
+# meeting's noise.
 @lru_cache(maxsize=4)
 def _model(rules: Rules) -> ErrorModel:
     return ErrorModel(rules)
@@ -268,16 +273,17 @@ def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exac
     """Make a text as noisy as a speech recogniser would.
 
     Args:
-        text: a transcript; lines stay lines.
+        text: a transcript; its lines are kept.
         rules: from :func:`~long_context_tasks.noise.learn`, ``Rules.read`` or ``default_rules()``.
         wer: target word error rate, 0 to 1.
         seed: equal seeds give equal bytes; see :func:`noise_seed`.
-        mode: ``exact`` meets the target as measured and leaves tags unchanged; ``official`` is the simulator of the ELITR-Bench paper,
-            which does neither.
+        mode: ``exact`` meets the measured target and leaves tags unchanged; ``official`` is the simulator of
+            the ELITR-Bench paper, which does neither.
 
     Raises:
-        InputError: a target outside 0 to 1, an unknown mode, a seed out of range, a text without words, rules without errors, or a text
-            that is not English with rules that do not name another language.
+        InputError: the target is outside 0 to 1, the mode is unknown, the seed is out of range, the text has
+            no words, the rules have no errors, or the text is not English and the rules do not name another
+            language.
     """
     if not 0 <= wer <= 1:
         raise InputError(f"word error rate {wer}: give a share from 0 to 1, such as 0.4 for 40 %")
@@ -300,7 +306,8 @@ def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exac
 
 
 def _may_be_english(text: str) -> bool:
-    # The default rules hold 90 % of the words of English novels and meetings, and at most 40 % in other languages.
+    # The default rules contain 90 % of the words in English novels and meetings, and at most 40 % in other
+    # languages.
     words = words_of(text)
     if len(words) < _FEWEST_WORDS and text.isascii():
         return True

@@ -1,8 +1,8 @@
-"""The official noise, to the digit: the ASR error simulator's ``rewrite`` (calibration and drawing) and its ``get_rules``.
+"""The ASR error simulator's official noise, to the digit: ``rewrite`` and ``get_rules``.
 
-Rules are scaled until the expected share of wrong words meets the goal; then each word draws one of its forms. Nothing is protected: a
-speaker tag changes if a rule exists for that very token. A high goal often cannot be reached, so that the effective word error rate
-stays below it.
+``rewrite`` calibrates and samples: rules are scaled until the expected fraction of wrong words meets the
+target; then each word draws one of its forms. Nothing is protected: a speaker tag changes if a rule exists
+for that very token. A high target is often unreachable, so the effective word error rate stays below it.
 """
 
 from collections import Counter, defaultdict
@@ -17,13 +17,13 @@ from rapidfuzz.distance import Levenshtein
 
 from long_context_tasks.schema import InputError
 
-_LINE_END = "\0"  # stands for a line end among the words
+_LINE_END = "\0"  # represents a line end among the words
 _MOST_CORRECTIONS = 10
-_PRECISION = 1e-4  # distance of the expected accuracy from the goal at which the scaling ends
+_PRECISION = 1e-4  # difference between expected and target accuracy at which scaling stops
 
 
 class RuleTable:
-    """Rules as arrays, for any number of texts; the forms of all words are in one list."""
+    """Rules as arrays, for any number of texts; the forms of all words share one list."""
 
     def __init__(self, rules: Mapping[str, Mapping[str, float]]) -> None:
         self.index: dict[str, int] = {}
@@ -58,7 +58,7 @@ class RuleTable:
 
 
 def _cost(form: str, word: str) -> float:
-    """Return the number of errors of a form: of its words that differ from the original word; 1 for a deletion."""
+    """Return a form's error count: its words that differ from the original word, or 1 for a deletion."""
     if " " not in form:
         return float(form != word)
     parts = form.split()
@@ -67,22 +67,21 @@ def _cost(form: str, word: str) -> float:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Probabilities that meet a goal as nearly as the rules allow."""
+    """Probabilities that meet a target as closely as the rules allow."""
 
-    index: Mapping[str, int]  # number of each word that has a rule; other words never change
-    starts: npt.NDArray[np.int64]  # index of the first form of each word, and the number of all forms
-    cells: npt.NDArray[np.int64]  # place of each form in the table of all rules
+    index: Mapping[str, int]  # word with a rule -> its number; other words never change
+    starts: npt.NDArray[np.int64]  # index of each word's first form, and the number of all forms
+    cells: npt.NDArray[np.int64]  # position of each form in the table of all rules
     probabilities: npt.NDArray[np.float64]  # probability of each form
-    expected_wer: Sequence[float]  # expected share of wrong words before each correction, 0 to 1
+    expected_wer: Sequence[float]  # expected fraction of wrong words before each correction, 0 to 1
 
 
 def calibrate(table: RuleTable, occurrences: Mapping[str, int], wer: float) -> Calibrated:
-    """Scale the rules of the words of a text until its expected word error rate meets the goal.
+    """Scale the rules for a text's words until its expected word error rate reaches the target.
 
     Args:
-        table: the rules.
-        occurrences: number of times that each word is in the text.
-        wer: goal, 0 to 1. As in the official code, a goal of 0 does not scale at all.
+        occurrences: how often each word occurs in the text.
+        wer: target, 0 to 1. As in the official code, a target of 0 does not scale at all.
     """
     total = sum(occurrences.values())
     if not total:
@@ -99,7 +98,8 @@ def calibrate(table: RuleTable, occurrences: Mapping[str, int], wer: float) -> C
     goal, accuracy = 1.0 - wer, 1.0
     expected: list[float] = []
     while abs(accuracy - goal) > _PRECISION and len(expected) < _MOST_CORRECTIONS:
-        # Not `@`: a BLAS splits long sums among its threads, so the last digit would depend on the number of cores.
+        # Not `@`: BLAS splits long sums among its threads, so the last digit would depend on the number of
+        # cores.
         accuracy = 1.0 - float(np.einsum("i,i->", probabilities, costs))
         if accuracy == 0.0:
             raise InputError(
@@ -120,11 +120,12 @@ def calibrate(table: RuleTable, occurrences: Mapping[str, int], wer: float) -> C
 def inject_official(text: str, table: RuleTable, wer: float, seed: int) -> str:
     """Calibrate the rules to a text and draw a form for each of its words.
 
-    Each word takes one uniform number of numpy's legacy generator, in order. The official command line draws in a pool of unseeded
-    processes; this equals it with one process and a seed.
+    Each word takes one uniform number from numpy's legacy generator, in order. The official command line
+    draws in a pool of unseeded processes; the result here equals that of one seeded process.
 
     Returns:
-        As many lines; a deletion inside a line leaves two spaces, white space around a line is lost.
+        The same number of lines; a deletion inside a line leaves two spaces, white space around a line is
+            lost.
     """
     if _LINE_END in text:
         raise InputError("the text holds NUL characters, so it is not plain text; give a transcript in UTF-8")
@@ -149,10 +150,11 @@ def inject_official(text: str, table: RuleTable, wer: float, seed: int) -> str:
 def _draw(
     calibrated: Calibrated, numbers: npt.NDArray[np.int64], chances: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """Return for each word the first of its forms whose cumulative probability exceeds its random number."""
+    """Return each word's first form whose cumulative probability exceeds the word's random number."""
     drawn = np.empty(len(numbers), dtype=np.int64)
     sizes = np.diff(calibrated.starts)[numbers]
-    # Words with as many forms make a table. Its sums are added one by one, as numpy's legacy generator adds them.
+    # Words with equally many forms form a table. Its sums are added one by one, as in numpy's legacy
+    # generator.
     for size in np.unique(sizes):
         words = np.flatnonzero(sizes == size)
         first = calibrated.starts[numbers[words]]
@@ -162,12 +164,13 @@ def _draw(
     return drawn
 
 
-CORPUS = "<unk>"  # key of the first line of the official rules file, which holds rates of the whole corpus
+CORPUS = "<unk>"  # key of the first line of the official rules file, which holds corpus-wide rates
 
-# Biopython's pairwise2, with which the official code aligns pairs, is deprecated and therefore not a dependency. This is the part that
-# the official code needs: a linear gap penalty of 0 or 1, and one alignment. pairwise2 compares scores after rounding them to
-# thousandths, walks back from the end and prefers a gap in the first sequence, then a pair, then a gap in the second.
-# Pairs of a corpus repeat their words; 262,144 distances hold those of half a million pairs of sentences.
+# Biopython's pairwise2, which the official code uses to align pairs, is deprecated and therefore not a
+# dependency. This is the part needed by the official code: a linear gap penalty of 0 or 1, and one alignment.
+# pairwise2 compares scores rounded to thousandths, traces back from the end, and prefers a gap in the first
+# sequence, then a pair, then a gap in the second. The cache helps because word pairs recur: 262,144 distances
+# cover half a million sentence pairs.
 _distance = lru_cache(maxsize=1 << 18)(Levenshtein.distance)
 _GAP_FIRST, _PAIR, _GAP_SECOND = 1, 2, 4
 
@@ -177,7 +180,7 @@ def _rounded(score: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _best_moves(scores: npt.NDArray[np.float64], gap: float) -> list[bytes]:
-    """Return for each cell of the table (without its first row and column) the moves that reach its best score, as bits."""
+    """Return, as bits, the moves that reach each cell's best score (without the first row and column)."""
     rows, columns = scores.shape
     steps = gap * np.arange(columns + 1)
     before = -steps
@@ -187,7 +190,7 @@ def _best_moves(scores: npt.NDArray[np.float64], gap: float) -> list[bytes]:
         best = np.empty(columns + 1)
         best[0] = -gap * (row + 1)
         np.maximum(pair, before[1:] - gap, out=best[1:])
-        # A gap in the first sequence: the best of all cells to the left, less a penalty for each step.
+        # A gap in the first sequence: the best of all cells to the left, minus a penalty per step.
         best = np.maximum.accumulate(best + steps) - steps
         target = _rounded(best[1:])
         bits = _PAIR * (_rounded(pair) == target)
@@ -199,7 +202,7 @@ def _best_moves(scores: npt.NDArray[np.float64], gap: float) -> list[bytes]:
 
 
 def align(scores: npt.NDArray[np.float64], gap: float) -> list[tuple[int, int]]:
-    """Align two sequences by the scores of their items, with a penalty of 0 or 1 for a gap; -1 marks a gap in the result."""
+    """Align two sequences by their items' scores, with a gap penalty of 0 or 1; -1 marks a gap in the result."""
     rows, columns = scores.shape
     if not rows or not columns:
         return [(i, -1) for i in range(rows)] + [(-1, j) for j in range(columns)]
@@ -231,7 +234,10 @@ def _aligned_words(reference: str, hypothesis: str) -> Iterator[tuple[str, str]]
 
 
 def _aligned_characters(reference: str, hypothesis: str) -> Iterator[tuple[str, str]]:
-    """Align characters and yield a pair for each word of the reference; a piece without a letter of the reference is not counted."""
+    """Align characters and yield a pair for each reference word.
+
+    A piece without a letter of the reference is not counted.
+    """
     left = np.frombuffer(reference.encode("utf-32-le"), dtype=np.uint32)
     right = np.frombuffer(hypothesis.encode("utf-32-le"), dtype=np.uint32)
     scores = -(left[:, None] != right[None, :]).astype(np.float64)
@@ -249,7 +255,10 @@ def _aligned_characters(reference: str, hypothesis: str) -> Iterator[tuple[str, 
 
 
 def _split(word: str, heard: str) -> Iterator[tuple[str, str]]:
-    """Pair a word with the nearest part of the form heard, if that part is as near as the whole; the other parts are insertions."""
+    """Pair a word with the nearest part of its form if that is as near as the whole.
+
+    The other parts are insertions.
+    """
     parts = heard.split()
     if len(parts) > 1:
         distances = [_distance(word, part) for part in parts]
@@ -266,18 +275,19 @@ def official_rules(
 ) -> list[tuple[str, dict[str, float]]]:
     """Return the lines of the official rules file.
 
-    They count substitutions only, neither right words nor deletions, so the official rewriting always replaces a word that has such a
-    rule. Rules for use come from :func:`long_context_tasks.noise.learn`.
+    They count only substitutions, not correct words or deletions, so the official rewriting always replaces a
+    word that has such a rule. For usable rules see :func:`long_context_tasks.noise.learn`.
 
     Args:
         pairs: reference and hypothesis.
         characters: align characters instead of words (``--chacter_level_alignment`` of the official code).
 
     Returns:
-        First the rates of the corpus under :data:`CORPUS`, then word -> {form: probability}; "" holds the insertions.
+        First the corpus rates under :data:`CORPUS`, then word -> {form: probability}; "" holds the
+            insertions.
 
     Raises:
-        InputError: the pairs hold no words (the official code divides by zero).
+        InputError: the pairs contain no words (the official code divides by zero).
     """
     aligned = _aligned_characters if characters else _aligned_words
     seen: dict[str, Counter[str]] = {}

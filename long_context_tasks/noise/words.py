@@ -1,4 +1,4 @@
-"""Words of transcripts: the part of a token that is a word, words that sound alike, and the word error rate."""
+"""Words in transcripts: extracting them from tokens, similar-sounding words, and the word error rate."""
 
 import re
 from collections import defaultdict
@@ -11,7 +11,8 @@ from rapidfuzz.distance import Levenshtein
 
 from long_context_tasks.schema import InputError
 
-# (PERSON4), [ORGANIZATION2], <laugh/>, {vocalsound} and times of day. A single bracket is enough, as transcripts hold broken tags too.
+# (PERSON4), [ORGANIZATION2], <laugh/>, {vocalsound} and timestamps. A single bracket is enough, because
+# transcripts also contain broken tags.
 _TAG = re.compile(r"[\[\]<>{}]|\([A-Z]+\d*\)|^\d+:\d\d:")
 _PUNCTUATION = re.compile(r"[\W_]*")
 _APOSTROPHES = str.maketrans("’‘´`", "''''")
@@ -21,7 +22,7 @@ _AS_IT_IS, _CAPITAL, _UPPER = range(3)
 
 @dataclass(frozen=True)
 class Token:
-    # Form under which rules hold the word: lower case, without punctuation, plain apostrophes. Empty if noise
+    # The word as it appears in rules: lower case, without punctuation, plain apostrophes. Empty if noise
     # must not change the token: a speaker tag, a de-identified name, a noise tag, or punctuation.
     key: str
     before: str  # punctuation before the word
@@ -29,7 +30,7 @@ class Token:
     case: int  # how the word is capitalised
 
     def dress(self, form: str) -> str:
-        """Write another form with the case and punctuation of the token; the empty form, a deletion, stays empty."""
+        """Give another form the token's case and punctuation; the empty form, a deletion, stays empty."""
         if not form:
             return ""
         if "i" in form:
@@ -43,14 +44,14 @@ class Token:
 
 def _leading_punctuation(text: str) -> str:
     match = _PUNCTUATION.match(text)
-    assert match is not None  # the pattern matches the empty text too
+    assert match is not None  # the pattern also matches the empty text
     return match[0]
 
 
-# Transcripts repeat their words; 131,072 entries hold the vocabulary of any meeting.
+# Transcripts repeat their words; 131,072 entries cover the vocabulary of any meeting.
 @lru_cache(maxsize=1 << 17)
 def parse_token(token: str) -> Token:
-    """Split a token into its word and the punctuation around it.
+    """Split a token into its word and the surrounding punctuation.
 
     >>> parse_token("Hello,").dress("yellow")
     'Yellow,'
@@ -71,7 +72,7 @@ def parse_token(token: str) -> Token:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as rules hold them, without tags and punctuation.
+    """Return a text's words in the form used by rules, without tags and punctuation.
 
     >>> words_of("(PERSON4) Well, it’s <laugh/> fine -")
     ['well', "it's", 'fine']
@@ -83,10 +84,10 @@ _MOST_ALIKE = 4
 
 
 class SoundAlikes:
-    """Finds words of a vocabulary that sound like a given word, by their Metaphone keys."""
+    """Find words in a vocabulary that sound like a given word, using Metaphone keys."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        # Words with letters outside ASCII have no key and are left out.
+        # Words with non-ASCII letters have no key and are skipped.
         self._buckets: dict[str, list[str]] = defaultdict(list)
         for word in sorted(set(vocabulary)):
             key = _sound_key(word)
@@ -94,7 +95,7 @@ class SoundAlikes:
                 self._buckets[key[:size]].append(word)
 
     def find(self, word: str) -> tuple[str, ...]:
-        """Return up to four other words, nearest in sound and then in spelling first."""
+        """Return up to four other words, nearest first by sound, then by spelling."""
         key = _sound_key(word)
         for size in range(len(key), 0, -1):
             # Words with the same key come before words that share only its first sounds.
@@ -112,7 +113,7 @@ def _sound_key(word: str) -> str:
 
 
 def numbers_alike(word: str) -> tuple[str, ...]:
-    """Return numbers that sound like a number in digits (teens and tens) or follow and precede it; empty for other words.
+    """Return numbers that sound like a number in digits (teens and tens) or are adjacent; empty for words.
 
     >>> numbers_alike("13"), numbers_alike("7"), numbers_alike("cat")
     (('30', '14'), ('8', '6'), ())
@@ -128,7 +129,7 @@ def numbers_alike(word: str) -> tuple[str, ...]:
 
 
 def word_error_rate(reference: str, hypothesis: str) -> float:
-    """Return the edit distance of the words over the number of reference words; it can exceed 1.
+    """Return the word-level edit distance over the number of reference words; it can exceed 1.
 
     Words are separated by white space, line breaks included, and compared with case and punctuation.
 
@@ -136,7 +137,7 @@ def word_error_rate(reference: str, hypothesis: str) -> float:
     0.5
 
     Raises:
-        InputError: the reference holds no words.
+        InputError: the reference contains no words.
     """
     left, right = reference.split(), hypothesis.split()
     if not left:

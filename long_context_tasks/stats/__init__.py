@@ -1,1 +1,1 @@
-"""Statistics of scores: every mean has its interval, its n and the number of cases left out."""
+"""Statistics of scores: every mean comes with its interval, n and the number of excluded cases."""

@@ -1,15 +1,19 @@
-"""Is one model better than another? Paired comparison over the cases that both models have a score for, with clusters kept whole.
+"""Paired comparison of two models over the cases that both have a score for, with clusters kept whole.
 
-* Interval of the difference: t over clusters (see :mod:`long_context_tasks.stats.intervals`); a percentile bootstrap over few
-  clusters is too short.
-* Test: flip the sign of whole clusters' differences (Fisher 1935), which is exact for any number and size of clusters if the names of
-  the models do not matter. For hits and misses of independent cases this is McNemar's test, with mid-p (Fagerland, Lydersen and
-  Laake 2013, BMC Medical Research Methodology 13), because the exact test errs far less often than alpha allows.
-* The test is about exchangeability, not means: two models with equal means and skewed differences may fail it. A claim that a model is
-  better therefore needs both a small p and an interval that excludes 0 (:attr:`PairedComparison.better`).
-* Equality within a margin: two one-sided t tests over clusters (Schuirmann 1987), equal to a 90 % interval within the margin.
-* Smallest detectable difference: power of the two-sided t test on cluster means, by the noncentral t distribution. Clusters enlarge
-  the variance by the design effect 1 + (m - 1) * icc (Kish 1965).
+* Interval of the difference: t over clusters (see :mod:`long_context_tasks.stats.intervals`); with few
+    clusters, percentile bootstrap intervals are too short.
+* Test: sign flips of whole clusters' differences (Fisher 1935), exact for any number and size of clusters if
+    the models are exchangeable. For hits and misses of independent cases this is McNemar's test, with mid-p
+    (Fagerland, Lydersen and
+  Laake 2013, BMC Medical Research Methodology 13), because the exact test is far too conservative.
+* The test is about exchangeability, not means: two models with equal means but skewed differences may still
+    yield a small p. Claiming that a model is better therefore requires both a small p and an interval that
+    excludes 0
+    (:attr:`PairedComparison.better`).
+* Equivalence within a margin: two one-sided t tests over clusters (Schuirmann 1987), equivalent to a 90 %
+    interval inside the margin.
+* Smallest detectable difference: power of the two-sided t test on cluster means, from the noncentral t
+    distribution. Clustering inflates the variance by the design effect 1 + (m - 1) * icc (Kish 1965).
 """
 
 import math
@@ -34,11 +38,11 @@ TestMethod = Literal["mcnemar", "exact", "monte_carlo"]
 
 ALPHA = 0.05
 POWER = 0.8
-# With five clusters, p is at least 2 / 2**5 = 0.06 even if all of them differ in the same direction.
+# With five clusters, p is at least 2 / 2**5 = 0.06 even if all differ in the same direction.
 MIN_TEST_CLUSTERS = 6
-# Random sign flips if there are too many to enumerate; p is (1 + those as extreme) / (1 + MONTE_CARLO).
+# Random sign flips, if too many to enumerate; p is (1 + number as extreme) / (1 + MONTE_CARLO).
 MONTE_CARLO = 9_999
-# Bounds the table of sums of whole-numbered differences: cells, 8 bytes each.
+# Maximum cells (8 bytes each) in the table of sums of integer differences.
 _MOST_SUMS = 2_000_000
 
 
@@ -50,27 +54,28 @@ class PairedComparison:
     second: str
     n: int  # number of common cases; means, difference and test use only these
     clusters: int
-    # only_first, only_second: number of cases that only one model has a score for; they are left out
+    # only_first, only_second: cases scored for only one model, which are excluded
     only_first: int
     only_second: int
     neither: int
     mean_first: float
     mean_second: float
     difference: float  # first minus second; nan without common cases
-    interval: Interval  # 95 %, over clusters; ends are nan if the spread is unknown
+    interval: Interval  # 95 %, over clusters; bounds are nan if the spread is unknown
     p: float  # two-sided; nan without a test
-    method: TestMethod | None  # method that gave p; None without a test
-    # p adjusted for the chance of any false claim in the family (Holm 1979); set by adjust.
+    method: TestMethod | None  # method that produced p; None without a test
+    # Holm-adjusted p (1979), controlling the chance of any false claim in the family; set by adjust.
     p_holm: float = math.nan
-    # p adjusted for the share of false claims in the family (Benjamini and Hochberg 1995); set by adjust.
+    # Benjamini-Hochberg-adjusted p (1995), controlling the share of false claims in the family; set by
+    # adjust.
     p_fdr: float = math.nan
     family: int = 0  # number of tests in the family; 0 before adjust
     reason: str | None = None  # why the models were not tested; None if they were
-    margin: float | None = None  # smallest difference that matters; None if equality was not tested
-    # p of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a
+    margin: float | None = None  # smallest difference that matters; None if equivalence was not tested
+    # p for the hypothesis that the models differ by at least the margin; nan without a margin, a test or a
     # known spread.
     p_same: float = math.nan
-    p_same_holm: float = math.nan  # the same, adjusted for all tests of a margin in the family
+    p_same_holm: float = math.nan  # the same, adjusted for all equivalence tests in the family
 
     @property
     def left_out(self) -> int:
@@ -83,14 +88,14 @@ class PairedComparison:
 
     @property
     def better(self) -> str | None:
-        """Name of the model that is better after :func:`adjust`, by both test and interval; None if neither is shown to be."""
+        """The better model by both test and interval, after :func:`adjust`; None if neither is better."""
         if not (self.p_holm < ALPHA and self.agrees):
             return None
         return self.first if self.difference > 0 else self.second
 
     @property
     def same(self) -> bool:
-        """Whether the models are shown to be equal within the margin, after :func:`adjust`."""
+        """Whether the models are shown to be equivalent within the margin, after :func:`adjust`."""
         return self.p_same_holm < ALPHA
 
 
@@ -101,13 +106,14 @@ def compare_paired(
     seed: int = 0,
     margin: float | None = None,
 ) -> PairedComparison:
-    """Compare two models, each given as a name and its scores in one order of cases; ``None`` marks a case without a score.
+    """Compare two models, each given as its name and its scores in a common case order.
 
     >>> found = compare_paired(("a", [1, 1, 1, 0, None, 1, 1, 1]), ("b", [0, 1, 0, 0, 1, 0, 0, 0]), range(8))
     >>> found.n, found.left_out, round(found.difference, 3), found.method, round(found.p, 3)
     (7, 1, 0.714, 'mcnemar', 0.031)
 
-    ``margin`` is the difference of means below which the models count as equal; None does not test equality.
+    ``None`` marks a case without a score. ``margin`` is the difference of means below which the models count
+    as equivalent; None skips the equivalence test.
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin {margin}: expected a number above 0")
@@ -145,18 +151,18 @@ def compare_paired(
 
 
 def moments_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Moments | None:
-    """Return the mean difference over common cases and its variance; None if the spread between clusters is unknown.
+    """Return the mean difference over common cases and its variance; None if the spread is unknown.
 
-    Hits and misses get two more cases, one that only the first model hits and one that only the second hits, as Bonett and Price (2012),
-    Journal of Educational and Behavioral Statistics 37(4), do for independent cases: if the models hardly ever differ, the plain
-    variance is far too small, or 0.
+    Hits and misses get two extra cases, one hit only by the first model and one only by the second, as in
+    Bonett and Price (2012), Journal of Educational and Behavioral Statistics 37(4), for independent cases. If
+    the models hardly ever differ, the plain variance is far too small, or 0.
     """
     if len(set(clusters)) < 2:
         return None
     differences = (x - y).tolist()
     if not are_hits(x, y):
         return cluster_moments(differences, clusters, skewed=False)
-    # Names in tuples, so that no cluster's name equals those of the two added cases.
+    # Names are wrapped in tuples, so that none equals those of the two extra cases.
     names: list[Hashable] = [(cluster,) for cluster in clusters]
     return cluster_moments([*differences, 1.0, -1.0], [*names, 0, 1], skewed=False)
 
@@ -174,7 +180,7 @@ def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> 
 
 
 def p_of_same(estimate: Moments, margin: float) -> Array:
-    """Return the larger p of two one-sided t tests: the difference is above minus the margin, and below the margin."""
+    """Return the larger p of two one-sided t tests: difference above -margin, and difference below margin."""
     from scipy.special import stdtr
 
     p: Array = stdtr(estimate.df, (np.abs(estimate.mean) - margin) / np.sqrt(estimate.variance))
@@ -182,10 +188,10 @@ def p_of_same(estimate: Moments, margin: float) -> Array:
 
 
 def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float, TestMethod]:
-    """Return the two-sided p of the sum of the clusters' differences under random signs, and the method.
+    """Return the two-sided sign-flip p of the summed cluster differences, and the method.
 
-    ``sums`` has the difference of each cluster, ``(k,)``; ``hits`` means that they are those of independent hits and misses, which
-    take McNemar's test with mid-p.
+    ``sums`` has the difference of each cluster, ``(k,)``. ``hits`` means that they are differences of
+    independent hits and misses, which get McNemar's test with mid-p.
     """
     moved = sums[np.abs(sums) > 1e-12 * max(1.0, float(np.abs(sums).max(initial=0)))]
     if not len(moved):
@@ -200,7 +206,7 @@ def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float
 
     test = permutation_test(
         (moved,),
-        # Rounded, because sums that differ only by the order of the additions must count as equal.
+        # Rounded, because sums that differ only in the order of addition must compare equal.
         lambda d, axis=-1: np.round(d.sum(axis=axis) / size.max(), 10),
         permutation_type="samples",
         vectorized=True,
@@ -221,7 +227,8 @@ def _sign_test(moved: Array, *, mid_p: bool) -> float:
 
 def _exact_sum_test(sizes: NDArray[np.int_], observed: int) -> float:
     total = int(sizes.sum())
-    # chances[s] is the probability that the positive differences sum to s; the signed sum is then 2 s - total.
+    # chances[s] is the probability that the positive differences sum to s; the signed sum is then 2 s -
+    # total.
     chances = np.zeros(total + 1)
     chances[0] = 1.0
     for step in sizes:
@@ -231,9 +238,9 @@ def _exact_sum_test(sizes: NDArray[np.int_], observed: int) -> float:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjust the p values of a family so that the chance of any false claim stays below alpha (Holm 1979).
+    """Adjust the p-values of a family to control the chance of any false claim (Holm 1979).
 
-    Written here because statsmodels, which has it, would bring pandas into the core.
+    Implemented here because statsmodels would add pandas to the core dependencies.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -246,9 +253,10 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
-    """Set ``p_holm``, ``p_fdr``, ``p_same_holm`` and ``family``; the tests of a difference are one family, those of a margin another.
+    """Set ``p_holm``, ``p_fdr``, ``p_same_holm`` and ``family``.
 
-    Comparisons without a test do not count.
+    The tests of a difference form one family, the equivalence tests another. Comparisons without a test do
+    not count.
     """
     from scipy.stats import false_discovery_control
 
@@ -267,8 +275,8 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
 @dataclass(frozen=True)
 class WelchTest:
     t: float  # positive if the first mean is higher
-    df: float  # degrees of freedom after Welch and Satterthwaite
-    p: float  # p of a lower first mean, one-tailed; nan if neither group varies
+    df: float  # Welch-Satterthwaite degrees of freedom
+    p: float  # one-tailed p for a lower first mean; nan if neither group varies
     # mean_first, mean_second, n_first, n_second: mean and size of each group
     mean_first: float
     mean_second: float
@@ -277,9 +285,9 @@ class WelchTest:
 
 
 def welch_test(first: Sequence[float], second: Sequence[float]) -> WelchTest:
-    """Test whether the first mean is below the second, without assuming equal variances (Welch 1947; scipy's).
+    """Test whether the first mean is below the second, without assuming equal variances (Welch 1947).
 
-    The test takes all scores as independent; if they are not, report an interval over clusters with it.
+    The test treats all scores as independent; if they are not, also report a clustered interval.
 
     >>> test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
     >>> round(test.t, 4), round(test.df, 4), round(test.p, 4)
@@ -304,19 +312,19 @@ def welch_test(first: Sequence[float], second: Sequence[float]) -> WelchTest:
 @dataclass(frozen=True)
 class Spread:
     sd: float  # standard deviation of one case
-    icc: float = 0.0  # intraclass correlation, 0 to 1: the share of the variance that lies between clusters
-    cluster_size: float = 1.0  # mean number of cases in a cluster, weighted by size (sum of squares over sum)
+    icc: float = 0.0  # intraclass correlation, 0 to 1: the share of the variance between clusters
+    cluster_size: float = 1.0  # mean cluster size, weighted by size (sum of squares over sum)
 
     @property
     def design_effect(self) -> float:
-        """Variance of the mean, divided by that of the same number of independent cases."""
+        """Variance of the mean relative to that of the same number of independent cases."""
         return 1 + (self.cluster_size - 1) * self.icc
 
 
 def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
-    """Return the spread of differences of paired scores.
+    """Return the spread of paired score differences.
 
-    The intraclass correlation is that of the analysis of variance (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
+    The intraclass correlation is the ANOVA estimate (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
     It is 0 if every cluster has one case.
     """
     sums, sizes = cluster_sums(values, clusters)
@@ -337,23 +345,23 @@ def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
 
 @dataclass(frozen=True)
 class Detectable:
-    """Smallest difference of means that a comparison detects."""
+    """Smallest difference of means that a comparison can detect."""
 
-    difference: float  # nan if no difference is detected
+    difference: float  # nan if no difference is detectable
     n: int  # number of common cases
     clusters: int  # number of their clusters
-    reason: str | None = None  # why no difference is detected; None otherwise
+    reason: str | None = None  # why no difference is detectable; None otherwise
 
 
 def smallest_difference(n: int, clusters: int, spread: Spread) -> Detectable:
-    """Return the smallest difference of means that a paired comparison detects with power 0.8 at alpha 0.05.
+    """Return the smallest difference of means that a paired comparison detects with power 0.8, alpha 0.05.
 
     >>> round(smallest_difference(200, 200, Spread(sd=0.2**0.5)).difference, 4)
     0.089
     """
     if not 0 < clusters <= n:
         raise ValueError(f"{n} cases in {clusters} clusters")
-    # The cases to compare may be in larger clusters than those that the spread was measured on.
+    # The cases to compare may be in larger clusters than those used to measure the spread.
     spread = replace(spread, cluster_size=max(spread.cluster_size, n / clusters))
     if clusters < MIN_TEST_CLUSTERS:
         return Detectable(math.nan, n, clusters, f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}")
@@ -371,7 +379,7 @@ def smallest_difference(n: int, clusters: int, spread: Spread) -> Detectable:
 
 
 def power_of(difference: float, n: int, clusters: int, spread: Spread) -> float:
-    """Return the chance that the two-sided t test over clusters detects a true difference of means; see :func:`smallest_difference`."""
+    """Return the power of the two-sided clustered t test to detect a given true difference in means."""
     error = spread.sd * math.sqrt(spread.design_effect / n)
     df = clusters - 1
     from scipy.stats import nct

@@ -1,14 +1,15 @@
-"""Effective context length: the length up to which a model keeps its score, and the length by which it has lost it.
+"""Effective context length: up to which length a model keeps its score, and where it has lost it.
 
-Each length is tested against a bar. A fixed bar is a score, such as a threshold that the reader chooses. A relative bar is a fraction of
-the model's own score at the shortest length, the base, both counted above chance; the error of the base enters the test, and clusters
-that occur at both lengths are paired. The 95 % interval of the margin (score less bar) decides: above 0 the length holds, below 0 it
-fails, otherwise it is open.
+Each length is tested against a bar. A fixed bar is a score, such as a threshold chosen by the reader. A
+relative bar is a fraction of the model's own score at the shortest length (the base), both measured above
+chance; the test includes the error of the base and pairs clusters that occur at both lengths. The 95 %
+interval of the margin (score minus bar) decides: above 0 the length holds, below 0 it fails, otherwise it is
+open.
 
-The claims about all lengths keep their level for any true curve, even one that rises again (docs/simulations.md):
+Claims about all lengths keep their level for any true curve, even one that rises again (docs/simulations.md):
 
-* "at least X": this length and all shorter ones hold.
-* "below Y": this length and all longer ones fail, or the length fails by itself at a level corrected for the number of lengths.
+* "at least X": this length and all shorter ones hold. * "below Y": this length and all longer ones fail, or
+the length fails by itself at a level corrected for the number of lengths.
 """
 
 import math
@@ -38,11 +39,12 @@ from long_context_tasks.stats.intervals import (
 Flags = NDArray[np.bool_]
 Outcome = Literal["holds", "fails", "open"]
 
-# Chance that any length is wrongly shown to fail by itself.
+# Probability that any length is wrongly shown to fail by itself.
 _ALONE = 0.01
-# Part of an independent case that is added to paired lengths; see relative_margin.
+# Fraction of an independent case added to paired lengths; see relative_margin.
 _ADDED = 2 / 3
-# Bars outside these ranges are near an end of the scale, where few clusters are too skewed for an interval; see fixed_margin.
+# Bars outside these ranges are near an endpoint of the scale, where a skewed sample of few clusters supports
+# no interval; see fixed_margin.
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
 _NOWHERE = Interval(math.nan, math.nan)
@@ -50,7 +52,7 @@ _NOWHERE = Interval(math.nan, math.nan)
 
 @dataclass(frozen=True)
 class LengthScores:
-    """Scores of a length, without cases that could not be scored."""
+    """Scores at one length, without cases that could not be scored."""
 
     values: Sequence[float]
     clusters: Sequence[Hashable]
@@ -58,22 +60,25 @@ class LengthScores:
 
     @property
     def complete(self) -> bool:
-        """Whether every case has a score. If not, the scored cases may be those that fit the window, which cannot support a claim."""
+        """Whether every case has a score.
+
+        Otherwise the scored cases may be only those that fit the window, which cannot support a claim.
+        """
         return bool(len(self.values)) and not self.lacking
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar that scores are tested against."""
+    """Bar against which scores are tested."""
 
     words: str  # text for tables, such as "85.6 %" or "85 % of the score at the shortest length"
-    heights: Mapping[int, float]  # height for each length; with fraction, the score of guessing
-    # Fraction of the mean at the shortest length with scores; None for a fixed bar.
+    heights: Mapping[int, float]  # length -> height; with fraction, the score of guessing
+    # Fraction of the mean at the shortest scored length; None for a fixed bar.
     fraction: float | None = None
 
 
 def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> Bar:
-    """Return a bar at a fraction of the model's own score at the shortest length, both above chance if that is known."""
+    """Return a bar at a fraction of the score at the shortest length, both above any known chance level."""
     if not 0 < fraction < 1:
         raise ValueError(
             f"a bar of {fraction} times the score at the shortest length: expected a fraction between 0 and 1"
@@ -91,10 +96,10 @@ class LengthOutcome:
     clusters: int
     mean: float  # nan without scores
     interval: Interval  # 95 %, of the mean
-    bar: float  # height at this length; at the base of a relative bar, chance or 0
-    margin: Interval  # 95 % interval of the mean less the bar
-    # "holds" if the margin is above 0, "fails" if below, otherwise "open". No length holds unless the base of a
-    # relative bar does.
+    bar: float  # height at this length; at a relative bar's base, chance or 0
+    margin: Interval  # 95 % interval of mean minus bar
+    # "holds" if the margin is above 0, "fails" if below, otherwise "open". No length holds unless a relative
+    # bar's base does.
     outcome: Outcome
     reason: str | None = None  # why the length was not tested; None otherwise
 
@@ -103,10 +108,10 @@ class LengthOutcome:
 class EffectiveLength:
     # Longest length that holds together with all shorter ones; None if the shortest does not hold.
     at_least: int | None
-    # Shortest length that is shown to fail; None if no length is. Lengths in between are open.
+    # Shortest length shown to fail; None if no length is. Lengths in between are open.
     below: int | None
-    # Every length, ascending. A length with a case without a score cannot support a claim: "at least" ends
-    # before the first one, "below" skips them.
+    # All lengths, ascending. A length with an unscored case cannot support a claim: "at least" ends
+    # before the first such length, "below" skips them.
     lengths: Sequence[LengthOutcome]
     definition: str  # description for tables
 
@@ -120,10 +125,10 @@ class EffectiveLength:
 
 
 def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: bool = True) -> EffectiveLength:
-    """Return the length up to which the score is shown to hold, and the length by which it is shown to fail.
+    """Return the length up to which the score is shown to hold, and the length at which it is shown to fail.
 
     Args:
-        rates: scores are shares from 0 to 1; False for ratings on another scale.
+        rates: whether scores are shares from 0 to 1; False for ratings on another scale.
     """
     if not scores:
         raise ValueError("no lengths")
@@ -152,7 +157,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         for length in order
     ]
     if base is not None and lengths[order.index(base)].outcome != "holds":
-        # A fraction of a base below chance may itself be below chance.
+        # A fraction of a below-chance base may itself be below chance.
         reason = "the score at the shortest length is not shown to be above chance"
         lengths = [
             replace(length, outcome="open", reason=reason) if length.outcome == "holds" else length
@@ -182,15 +187,15 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
 
 
 def strict_level(lengths: int) -> float:
-    """Return the level of the interval that shows that one of several lengths fails by itself (Bonferroni)."""
+    """Return the Bonferroni-corrected level for showing that one of several lengths fails by itself."""
     return 1 - 2 * _ALONE / max(1, lengths)
 
 
 def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the number of lengths that hold, from the shortest up, and the index of the shortest that is shown to fail.
+    """Return how many lengths hold, from the shortest up, and the index of the shortest failing length.
 
-    The arrays have the tested lengths, ascending, along the last axis; ``surely`` is whether one also fails at :func:`strict_level`.
-    If no length is shown to fail, the index is the number of lengths.
+    The arrays have the tested lengths, ascending, along the last axis; ``surely`` is whether a length also
+    fails at :func:`strict_level`. If no length is shown to fail, the index is the number of lengths.
     """
     number = holds.shape[-1]
     held = np.logical_and.accumulate(holds, axis=-1).sum(axis=-1)
@@ -202,7 +207,7 @@ def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp],
 def _outcome(
     length: int, scores: LengthScores, rates: bool, bar: float = math.nan, margin: Interval = _NOWHERE
 ) -> LengthOutcome:
-    """Return the outcome of a length; without a bar, it cannot support a claim and is open."""
+    """Return a length's outcome; without a bar, the length cannot support a claim and is open."""
     n, total = len(scores.values), len(scores.values) + scores.lacking
     outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
     reason = None
@@ -220,13 +225,13 @@ def _outcome(
 
 @dataclass(frozen=True)
 class Clusters:
-    """Scores by cluster, along the last axis; leading axes are separate experiments."""
+    """Scores by cluster along the last axis; leading axes are separate experiments."""
 
-    sums: Array  # sum of the scores of each cluster, (..., k)
-    # Number of the scores of each cluster, (..., k), or (k,) if it is the same in all experiments.
+    sums: Array  # sum of each cluster's scores, (..., k)
+    # Number of scores in each cluster, (..., k), or (k,) if it is the same in all experiments.
     sizes: Array
     hits: bool  # all scores are 0 or 1
-    names: Sequence[Hashable]  # name of each cluster; clusters of the same name are paired
+    names: Sequence[Hashable]  # name of each cluster; clusters with the same name are paired
 
     @property
     def mean(self) -> Array:
@@ -244,12 +249,13 @@ def _clusters(scores: LengthScores) -> Clusters:
 def fixed_margin(
     own: Clusters, bar: float, *, rates: bool = True, level: float = LEVEL
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of the mean less a fixed bar; nan if the spread is unknown.
+    """Return the bounds of the interval of the mean minus a fixed bar; nan if the spread is unknown.
 
-    Independent hits and misses have the exact interval (Clopper and Pearson 1934), because Wilson's is too short at one end near 0 and 1.
-    A bar near an end of the scale (below 0.4 or above 0.6; a relative bar below 0.2 or above 0.8) is easily exceeded by chance: if true
-    scores are skewed, most samples lack the few bad (or good) clusters. The tested end then includes half a cluster of misses (or hits),
-    and a model needs about thirty clusters to hold the bar. Graded scores have at least the interval of their mean
+    Independent hits and misses get the exact interval (Clopper and Pearson 1934), because Wilson's is too
+    short at one bound near 0 and 1. A bar near an endpoint of the scale (below 0.4 or above 0.6; for a
+    relative bar below 0.2 or above 0.8) is easily exceeded by chance: if true scores are skewed, most samples
+    lack the few bad (or good) clusters. The tested bound then includes half a cluster of misses (or hits), so
+    a model needs about thirty clusters to hold the bar. Graded scores get at least the interval of their mean
     (:func:`~long_context_tasks.stats.intervals.graded_ends`).
     """
     if rates and own.hits and bool((own.sizes == 1).all()):
@@ -257,7 +263,8 @@ def fixed_margin(
     else:
         low, high = _mean_ends(own, np.array(bar), _CENTRAL_FIXED, rates, level)
         if rates and not own.hits:
-            # Wilson's interval alone is too short if scores hardly differ. A relative bar needs no more: its base has an error too.
+            # Wilson's interval alone is too short if scores hardly differ. A relative bar needs no
+            # correction, because its base has an error too.
             least, most = graded_ends(own.sums, np.broadcast_to(own.sizes, own.sums.shape), level)
             low, high = np.minimum(low, least), np.maximum(high, most)
     return low - bar, high - bar
@@ -272,16 +279,18 @@ def relative_margin(
     rates: bool = True,
     level: float = LEVEL,
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of ``own.mean - fraction * base.mean - offset``; nan if the spread is unknown.
+    """Return the bounds of the interval of ``own.mean - fraction * base.mean - offset``.
 
-    Each end is the wider of two intervals. The first combines the intervals of the two means by the distances of their ends, with the
-    correlation that shared clusters cause (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two proportions); it
-    respects the ends of the scale. The second is the t interval of the clusters' differences; it includes the tails that shared clusters
-    have in common. Near 0 and 1 each of them is too short at one end.
+    They are nan if the spread is unknown; otherwise each is the wider of two intervals'. The first combines
+    the two means' intervals by the distances to their bounds, with the correlation due to shared clusters
+    (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two proportions); it respects the
+    endpoints of the scale. The second is the t interval of the clusters' differences; it includes the tails
+    common to shared clusters. Near 0 and 1 each of them alone is too short at one bound.
 
-    If the lengths share clusters and differ in few of them, a sample may lack those and show hardly any spread. The low end of the second
-    interval then includes part of a case with the best score at the base and the worst score here (Bonett and Price 2012 add cases to
-    paired proportions), multiplied by the number of cases that count as one independent case.
+    If the lengths share clusters and differ in few of them, a sample may lack those and show hardly any
+    spread. The lower bound of the second interval then includes a fraction of a case with the best score at
+    the base and the worst score here (Bonett and Price 2012 add cases to paired proportions), multiplied by
+    the number of cases that count as one independent case.
     """
     p, q = own.mean, fraction * base.mean
     margin = p - q - offset
@@ -317,14 +326,14 @@ def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: 
 
 
 def _seen_scale(own: Clusters, base: Clusters) -> tuple[Array, Array]:
-    """Return the lowest and the highest cluster mean at both lengths, which replace the ends of an unknown scale."""
+    """Return the lowest and highest cluster mean at both lengths, as endpoints of an unknown scale."""
     means = [scores.sums / scores.sizes for scores in (own, base)]
     worst, best = (end(np.concatenate(means, axis=-1), axis=-1) for end in (np.min, np.max))
     return worst, best
 
 
 def _with(scores: Clusters, value: Array, size: Array) -> Clusters:
-    """Return the scores with one more cluster, of ``size`` cases that all score ``value``."""
+    """Return the scores with an extra cluster of ``size`` cases that all score ``value``."""
     shape = (*scores.sums.shape[:-1], 1)
     more = np.broadcast_to(size[..., None], shape)
     sizes = np.concatenate([np.broadcast_to(scores.sizes, scores.sums.shape), more], axis=-1)
@@ -337,7 +346,10 @@ def _with(scores: Clusters, value: Array, size: Array) -> Clusters:
 
 
 def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Array:
-    """Return n over the effective number of cases, from 1 to the mean size of a cluster; the mean size if the spread is unknown."""
+    """Return n over the effective number of cases, from 1 to the mean cluster size.
+
+    If the spread is unknown, it is the mean cluster size.
+    """
     n, mean = scores.sizes.sum(axis=-1), scores.mean
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = moments(scores.sums, scores.sizes, skewed=False).variance
@@ -347,7 +359,7 @@ def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Arr
 
 
 def _residuals(*lengths: Clusters) -> list[Array]:
-    """Return the contribution of each cluster to the error of each mean, scaled as in CR2; 0 for clusters that a length lacks."""
+    """Return each cluster's contribution to each mean's error, scaled as in CR2; 0 for missing clusters."""
     names = dict.fromkeys(name for clusters in lengths for name in clusters.names)
     column = {name: number for number, name in enumerate(names)}
     parts = []
@@ -365,7 +377,7 @@ def _residuals(*lengths: Clusters) -> list[Array]:
 def _mean_ends(
     scores: Clusters, bar: Array, central: tuple[float, float], rates: bool, level: float
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of a mean that is tested against a bar; for bars near an end of the scale see :func:`fixed_margin`."""
+    """Return the bounds of a mean's interval for testing against a bar; see :func:`fixed_margin`."""
     sums, sizes = scores.sums, scores.sizes
     if not rates:
         with np.errstate(divide="ignore", invalid="ignore"):

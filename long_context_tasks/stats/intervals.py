@@ -1,17 +1,21 @@
-"""Confidence intervals: the exact interval of a proportion, and intervals of the mean of clustered scores.
+"""Confidence intervals: exact for a proportion, and cluster-robust for a mean of scores.
 
-A percentile bootstrap over clusters is too short if there are few of them (measured: with 8 to 10 clusters, 86 to 93 % of the 95 %
-intervals of ratings cover the true value). Four corrections together reach the stated coverage:
+With few clusters, percentile bootstrap intervals are too short (measured: with 8 to 10 clusters, 86 to 93 %
+of the 95 % intervals for ratings cover the true value). Four corrections together reach the nominal coverage:
 
-* The variance of the mean comes from the residual sums of clusters, each scaled up for its leverage (CR2; Bell and McCaffrey
+* The variance of the mean comes from the clusters' residual sums, each scaled up for its leverage (CR2; Bell
+    and McCaffrey
   2002, Survey Methodology 28(2)).
-* The t quantile has Satterthwaite's degrees of freedom: the fewer of those that follow from the sizes of the clusters and those that
-  follow from the fourth moments of the cluster sums (Valliant and Rust 2010, Journal of Official Statistics 26(4)). If hits are rare,
-  a few clusters carry the variance, and K - 1 is far too many.
-* Shares (values from 0 to 1) have Wilson's interval with the effective number of cases, mean * (1 - mean) / variance, in place of n
-  (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays within 0 to 1.
-* Scores that hardly differ may lack the rare ones that differ most: if one case in a hundred scores 0, most samples of 30 show only
-  scores near 1. The interval is therefore the wider of two, without and with part of a case at each end of the scale
+* The t quantile has Satterthwaite's degrees of freedom: the smaller of the values derived from cluster sizes
+    and from the fourth moments of cluster sums (Valliant and Rust 2010, Journal of Official Statistics
+    26(4)). If hits are rare, a few clusters dominate the variance, and K - 1 is far too large.
+* Shares (values from 0 to 1) get Wilson's interval with the effective number of cases, mean * (1 - mean) /
+    variance, instead of n
+  (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays within [0, 1].
+* A sample of nearly equal scores may lack rare extreme ones: if one case in a hundred scores 0, most samples
+    of 30 show only
+  scores near 1. The interval is therefore the wider of two, without and with a fraction of a case at each
+      endpoint of the scale
   (:func:`graded_ends`).
 """
 
@@ -33,7 +37,7 @@ class Interval:
 
 
 def exact_ends(hits: Array, n: int, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of the exact interval of each proportion of ``n`` (Clopper and Pearson 1934).
+    """Return the bounds of the exact interval of each proportion of ``n`` (Clopper and Pearson 1934).
 
     Wilson's is shorter, but covers only 84 % near 0 and 1.
     """
@@ -58,7 +62,7 @@ def exact_interval(hits: int, n: int) -> Interval:
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, variance of the mean and its degrees of freedom, with the leading axes of the sums."""
+    """Mean, variance of the mean and degrees of freedom, with the leading axes of the sums."""
 
     mean: Array
     variance: Array
@@ -72,10 +76,10 @@ def cluster_numbers(clusters: Sequence[Hashable]) -> NDArray[np.intp]:
 
 
 def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[Array, Array]:
-    """Return the sum and the number of the values of each cluster, in order of first occurrence.
+    """Return the sum and number of values in each cluster, in order of first occurrence.
 
     Raises:
-        ValueError: no values, or lengths that differ.
+        ValueError: there are no values, or lengths differ.
     """
     if not len(values) or len(values) != len(clusters):
         raise ValueError(f"{len(values)} values and {len(clusters)} clusters")
@@ -93,12 +97,13 @@ def t_quantile(df: Array, level: float) -> Array:
 
 
 def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
-    """Return the mean of all cases, its cluster-robust variance (CR2) and the degrees of freedom of that variance.
+    """Return the mean over all cases, its cluster-robust variance (CR2) and the degrees of freedom.
 
     Args:
-        sums: sum of the values of each cluster, ``(..., k)`` with at least two clusters.
-        sizes: number of the values of each cluster, of the same shape.
-        skewed: let fourth moments lower the degrees of freedom; False for differences, which are roughly symmetric.
+        sums: sum of each cluster's values, ``(..., k)`` with at least two clusters.
+        sizes: number of values in each cluster, of the same shape.
+        skewed: let fourth moments lower the degrees of freedom; False for differences, which are roughly
+            symmetric.
     """
     n = sizes.sum(axis=-1)
     mean = sums.sum(axis=-1) / n
@@ -125,23 +130,25 @@ def fourth_moment_df(squares: Array) -> Array:
 def cluster_moments(
     values: Sequence[float], clusters: Sequence[Hashable], *, skewed: bool = True
 ) -> Moments | None:
-    """Return :func:`moments` of clustered values; None if the spread is unknown: with a single cluster, or if all cluster means are equal.
+    """Return :func:`moments` of clustered values; None if the spread is unknown.
+
+    It is unknown with a single cluster, or if all cluster means are equal.
 
     Raises:
-        ValueError: no values, or lengths that differ.
+        ValueError: there are no values, or lengths differ.
     """
     sums, sizes = cluster_sums(values, clusters)
     return None if len(sums) < 2 or _all_equal(sums / sizes) else moments(sums, sizes, skewed=skewed)
 
 
 def t_ends(estimate: Moments, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of the t interval of each mean."""
+    """Return the bounds of the t interval of each mean."""
     half = t_quantile(estimate.df, level) * np.sqrt(estimate.variance)
     return estimate.mean - half, estimate.mean + half
 
 
 def wilson_ends(estimate: Moments, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of Wilson's interval with the effective number of cases; nan if the variance is 0."""
+    """Return the bounds of Wilson's interval with the effective number of cases; nan if the variance is 0."""
     mean = np.clip(estimate.mean, 0.0, 1.0)  # sums of fractions may overshoot in the last digit
     with np.errstate(divide="ignore", invalid="ignore"):
         n = np.where(estimate.variance > 0, mean * (1 - mean) / estimate.variance, math.nan)
@@ -149,20 +156,22 @@ def wilson_ends(estimate: Moments, level: float = LEVEL) -> tuple[Array, Array]:
 
 
 def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of the interval of graded shares: the wider of two intervals at each end.
+    """Return the bounds of the interval for graded shares; each is the wider of two intervals'.
 
-    ``draws`` is a number of independent observations between two extremes: the number of clusters, which is right if all cases of a
-    cluster are alike, and the effective number of cases ``mean * (1 - mean) / variance`` (at least the clusters, at most n), which is
-    right if the sample lacks no unusual cluster. Their geometric mean is n if every cluster has one case.
+    ``draws`` is a number of independent observations between two extremes: the number of clusters, which is
+    right if all cases in a cluster are alike, and the effective number of cases ``mean * (1 - mean) /
+    variance`` (at least the clusters, at most n), which is right if the sample lacks no unusual cluster.
+    Their geometric mean is n if every cluster has one case.
 
-    The first interval is :func:`wilson_ends`. The second adds two clusters of ``n / draws / 2`` cases, one that scores 0 and one that
-    scores 1, but reaches as far as cases at an end of the scale would move the mean that this many draws may miss. At least, their share
-    is ``1 - (1 - level) ** (1 / draws)``, which draws miss with a probability of ``1 - level`` (the rule of three: about ``3 / draws``).
-    At most, half of this probability counts, as in the exact interval if all draws are hits.
+    The first interval is :func:`wilson_ends`. The second adds two clusters of ``n / draws / 2`` cases, one
+    scoring 0 and one scoring 1, but reaches as far as the mean would move if it included the cases at an
+    endpoint of the scale that this many draws may miss. The share of such cases is at least ``1 - (1 - level)
+    ** (1 / draws)``, which the draws miss with probability ``1 - level`` (the rule of three: about ``3 /
+    draws``). At most, half of this probability counts, as in the exact interval if all draws are hits.
 
     Args:
-        sums: sum of the values of each cluster, ``(..., k)`` with at least two clusters.
-        sizes: number of the values of each cluster, of the same shape.
+        sums: sum of each cluster's values, ``(..., k)`` with at least two clusters.
+        sizes: number of values in each cluster, of the same shape.
         level: confidence level.
     """
     estimate = moments(sums, sizes)
@@ -183,13 +192,13 @@ def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array,
 
 
 def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of Wilson's interval of clustered shares; nan if the spread between clusters is unknown.
+    """Return the bounds of the Wilson interval for a clustered proportion; nan if the spread is unknown.
 
     Args:
-        sums: sum of the values of each cluster, ``(..., k)``.
-        sizes: number of the values of each cluster, of the same shape.
-        hits: all values are 0 or 1. All hits, or all misses, then count as one case per cluster, and clusters of one case each count
-            as independent cases.
+        sums: sum of each cluster's values, ``(..., k)``.
+        sizes: number of values in each cluster, of the same shape.
+        hits: whether all values are 0 or 1. All hits, or all misses, then count as one case per cluster, and
+            clusters of one case each count as independent cases.
         level: confidence level.
     """
     clusters = sizes.shape[-1]
@@ -218,10 +227,11 @@ def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
 def cluster_t(values: Sequence[float], clusters: Sequence[Hashable], *, skewed: bool = True) -> Interval:
     """Return the 95 % t interval of the mean of clustered values on any scale (ratings, errors, differences).
 
-    Its ends are nan if the spread is unknown, see :func:`cluster_moments`; for ``skewed`` see :func:`moments`.
+    Its bounds are nan if the spread is unknown (see :func:`cluster_moments`). For ``skewed`` see
+    :func:`moments`.
 
     Raises:
-        ValueError: no values, or lengths that differ.
+        ValueError: there are no values, or lengths differ.
     """
     estimate = cluster_moments(values, clusters, skewed=skewed)
     if estimate is None:
@@ -235,12 +245,12 @@ def cluster_share(
     clusters: Sequence[Hashable],
     scale: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Return the 95 % interval of a mean on a known scale: of hits and misses, graded shares, or ratings.
+    """Return the 95 % interval of a mean of hits and misses, graded shares or ratings on a known scale.
 
-    Independent hits and misses (all values at the ends of the scale, clusters of one case each) have the exact interval. If all values
-    are at the same end, each cluster counts as one hit (or miss). Other values have :func:`graded_ends`; if all clusters have the same
-    mean, their cases count as independent. Ends are nan for a single cluster whose values differ, because the spread between clusters
-    is unknown.
+    Independent hits and misses (all values at the endpoints of the scale, clusters of one case each) get the
+    exact interval. If all values are at the same endpoint, each cluster counts as one hit (or miss). Other
+    values get :func:`graded_ends`; if all clusters have the same mean, their cases count as independent.
+    Bounds are nan for a single cluster with differing values, because the spread between clusters is unknown.
 
     >>> interval = cluster_share([0.0] * 27 + [0.02, 0.03, 0.01], range(30))
     >>> round(interval.low, 4), round(interval.high, 4)
@@ -252,7 +262,7 @@ def cluster_share(
         scale: lowest and highest possible value.
 
     Raises:
-        ValueError: no values, values outside the scale, or lengths that differ.
+        ValueError: there are no values, values are outside the scale, or lengths differ.
     """
     lowest, highest = scale
     shares = (np.asarray(values, dtype=float) - lowest) / (highest - lowest)

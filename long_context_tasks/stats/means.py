@@ -1,4 +1,4 @@
-"""Means with n, interval, coverage and reasons: of a task, by label, and corrected by people's ratings; rounding as the papers do."""
+"""Means with n, interval, coverage and reasons: per task, by label, and corrected by human ratings."""
 
 import math
 import statistics
@@ -24,7 +24,7 @@ from long_context_tasks.stats.intervals import (
 
 Label = TypeVar("Label", bound=Hashable)
 Scale = tuple[float, float]
-"""Lowest and highest score that a metric can give."""
+"""Lowest and highest possible score of a metric."""
 RATES: Scale = (0.0, 1.0)
 Z_95 = statistics.NormalDist().inv_cdf(0.975)  # half the width of a 95 % interval, in standard deviations
 
@@ -33,14 +33,14 @@ Z_95 = statistics.NormalDist().inv_cdf(0.975)  # half the width of a 95 % interv
 class Mean:
     value: float  # the mean; nan if no case was scored
     # low, high: 95 % interval. It is not the mean plus or minus 1.96 se, because it accounts for few clusters
-    # and for the ends of the scale.
+    # and for the endpoints of the scale.
     low: float
     high: float
     n: int  # number of cases in the mean
     total: int  # number of all cases; n / total is the coverage
-    # Number of cases by reason, for failures of the model (in the mean) and of ours (not in the mean).
+    # Number of cases by reason, for failures of the model (included in the mean) and of ours (excluded).
     reasons: Mapping[str, int]
-    se: float = math.nan  # standard error over clusters, for exports; nan if the spread is unknown
+    se: float = math.nan  # clustered standard error, for exports; nan if the spread is unknown
 
     @property
     def coverage(self) -> float:
@@ -50,12 +50,12 @@ class Mean:
 def mean_of_scores(
     scores: Sequence[Score], clusters: Sequence[Hashable], *, scale: Scale | None = RATES
 ) -> Mean:
-    """Return the mean of the scores that have a value, and its interval (see :func:`interval_of_mean`).
+    """Return the mean of the scores with a value, and its interval (see :func:`interval_of_mean`).
 
-    If values are expectations of people's scores (ORCA), the interval includes the spread of people around them: it is the interval of
-    the mean of one person's scores.
+    If values are expected human scores (ORCA), the interval includes the human spread around them: it is the
+    interval of the mean of one rater's scores.
 
-    ``scale`` is None for a metric without ends.
+    ``scale`` is None for an unbounded metric.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -78,9 +78,10 @@ def mean_of_scores(
 def standard_error(
     values: Sequence[float], clusters: Sequence[Hashable], stds: Sequence[float] = ()
 ) -> float:
-    """Return the cluster-robust standard error of a mean (CR2); nan with a single cluster or if all cluster means are equal.
+    """Return the cluster-robust standard error (CR2) of a mean; nan if the spread is unknown.
 
-    If every cluster has one value, it is the sample standard deviation over the root of n.
+    It is unknown with a single cluster or if all cluster means are equal. If every cluster has one value, the
+    result is the sample standard deviation over the square root of n.
 
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
     0.25
@@ -100,9 +101,10 @@ def interval_of_mean(
 ) -> Interval:
     """Return the 95 % interval of a mean.
 
-    Values on a known scale have the interval of :func:`~long_context_tasks.stats.intervals.cluster_share`. Values without a scale have a
-    t interval over clusters, and so have all values if one is outside the scale. Ends are nan if the spread between clusters is unknown:
-    with a single cluster or, without a scale, if all clusters have the same mean.
+    Values on a known scale get the interval of :func:`~long_context_tasks.stats.intervals.cluster_share`.
+    Values without a scale get a t interval over clusters, as do all values if one is outside the scale.
+    Bounds are nan if the spread between clusters is unknown: with a single cluster or, without a scale, if
+    all clusters have the same mean.
 
     Args:
         scale: lowest and highest possible value; None without a scale.
@@ -116,10 +118,10 @@ def interval_of_mean(
 
 
 def widened(ends: Interval, mean: float, stds: Sequence[float], *, scale: Scale | None = RATES) -> Interval:
-    """Widen the interval of a mean of expectations to that of the mean of the expected values.
+    """Widen the interval of a mean of expectations to that of the mean of the values themselves.
 
-    The variance of the mean has two independent parts, between cases and within them, so distances from the mean add in quadrature (law
-    of total variance).
+    The variance of the mean has two independent parts, between cases and within them, so distances from the
+    mean add in quadrature (law of total variance).
 
     >>> widened(Interval(0.4, 0.6), 0.5, [0.5] * 25)
     Interval(low=0.2799..., high=0.7200...)
@@ -131,20 +133,20 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, scale: Scale 
 
 @dataclass(frozen=True)
 class GroupMean:
-    """Mean of the scores of one label (question type, answer position, gold score)."""
+    """Mean of the scores with one label (question type, answer position, gold score)."""
 
     n: int  # number of scores in the mean
     total: int  # number of items with this label; n / total is the coverage
-    clusters: int  # number of meetings (books, ...) of the scores
+    clusters: int  # number of clusters (meetings, books, ...) among the scores
     mean: float  # nan if no item was scored
     sd: float  # sample standard deviation of the scores; nan for fewer than two
-    interval: Interval  # 95 %, of the mean, over clusters; its ends are nan for a single cluster
+    interval: Interval  # 95 %, over clusters; its bounds are nan for a single cluster
 
 
 def group_mean(
     values: Sequence[float | None], clusters: Sequence[Hashable], scale: Scale | None = None
 ) -> GroupMean:
-    """Return the mean of one group; ``None`` marks an item without a score. For ``scale`` see :func:`interval_of_mean`."""
+    """Return a group's mean; ``None`` marks an unscored item. For ``scale`` see :func:`interval_of_mean`."""
     rows = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not rows:
         return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
@@ -162,7 +164,7 @@ def group_mean(
 def group_means(
     values: Sequence[float | None], labels: Sequence[Label], clusters: Sequence[Hashable]
 ) -> dict[Label, GroupMean]:
-    """Return the mean of each label, in order of first occurrence.
+    """Return the mean per label, in order of first occurrence.
 
     >>> groups = group_means([9, 7, 5, None], ["who", "who", "what", "what"], ["a", "b", "a", "b"])
     >>> groups["who"].mean, groups["what"].n, groups["what"].total
@@ -175,7 +177,10 @@ def group_means(
 
 
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys of :func:`task_numbers`, in order. They do not depend on the data, because hosts refuse metrics that appear late."""
+    """Return the keys of :func:`task_numbers`, in order.
+
+    They do not depend on the data, because hosts reject metrics that appear later.
+    """
     keys: list[str] = []
     for metric in metrics:
         keys.append(metric)
@@ -192,7 +197,7 @@ def task_numbers(
     n_truncated: float = 0,
     points: Mapping[str, Scale | None] = {},
 ) -> dict[str, float]:
-    """Return means, intervals and counts of a task as flat numbers for a host's table and result file.
+    """Return a task's means, intervals and counts as flat numbers for a host's table and result file.
 
     Rates are from 0 to 1, nan if no case counts; ``n_truncated`` is nan if the window is unknown.
     """
@@ -214,9 +219,10 @@ _CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP)
 
 
 def round_half_up(value: Number, places: int = 2) -> Decimal:
-    """Round to ``places`` decimals, halves away from zero, as the papers' tables do. The result prints all its decimals.
+    """Round to ``places`` decimals, halves away from zero, as in the papers' tables.
 
-    Python's ``round`` and format strings round halves to the even digit, and round the binary value (``round(2.675, 2)`` is 2.67).
+    The result prints all its decimals. Python's ``round`` and format strings round halves to even, and round
+    the binary value (``round(2.675, 2)`` is 2.67).
 
     >>> str(round_half_up(2.675)), str(round_half_up(4.695, 1)), str(round_half_up(8.5))
     ('2.68', '4.7', '8.50')
@@ -229,7 +235,8 @@ def round_half_up(value: Number, places: int = 2) -> Decimal:
     if isinstance(value, Fraction):
         decimal = _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
     else:
-        # The shortest decimal that reads back as the float; float() because numpy's numbers have a different repr.
+        # The shortest decimal that reads back as the float; float() because numpy numbers have a different
+        # repr.
         decimal = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not decimal.is_finite():
         raise ValueError(f"cannot round {value}")
@@ -237,7 +244,7 @@ def round_half_up(value: Number, places: int = 2) -> Decimal:
 
 
 def round_twice(value: Number, places: int = 2) -> Decimal:
-    """Round half up to three decimals, then to fewer ``places``, to reproduce printed tables that were rounded this way.
+    """Round half up to three decimals, then to ``places``, to reproduce tables that were rounded twice.
 
     >>> str(round_half_up(Fraction(1202, 141))), str(round_twice(Fraction(1202, 141)))
     ('8.52', '8.53')
@@ -246,10 +253,11 @@ def round_twice(value: Number, places: int = 2) -> Decimal:
 
 
 def could_be_one_run(value: float, mean: float, sd: float, n: int) -> bool:
-    """Return whether ``value`` can be one of ``n`` runs, two or more, whose mean and standard deviation were printed with two decimals.
+    """Check whether ``value`` can be one of ``n`` >= 2 runs with a given mean and standard deviation.
 
-    No value is further from the mean of its sample than (n - 1) / sqrt(n) sample standard deviations (Samuelson 1968). Mean and
-    standard deviation may be off by half a unit of their last printed digit.
+    No value is further from its sample's mean than (n - 1) / sqrt(n) sample standard deviations (Samuelson
+    1968). Mean and standard deviation were printed with two decimals, so either may be off by half a unit in
+    the last digit.
 
     >>> could_be_one_run(8.5154, 8.42, 0.09, 3), could_be_one_run(8.60, 8.42, 0.09, 3)
     (True, False)
@@ -258,29 +266,30 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int) -> bool:
     return abs(value - mean) <= (n - 1) / math.sqrt(n) * (sd + half) + half
 
 
-# Fewest rated answers, and clusters with rated answers, for a correction.
+# Minimum number of rated answers, and of their clusters, for a correction.
 MIN_RATED, MIN_CLUSTERS = 10, 5
-# Fewest ratings, and differences from the judge's scores, that are not the most frequent one. With fewer, a sample often misses the
-# few that differ, and the interval is far too short.
+# Minimum number of ratings, and of differences from the judge's scores, that are not the most frequent value.
+# With fewer, a sample often misses the few that differ, and the interval is far too short.
 MIN_UNLIKE = 5
-# Bounds the division by 1 - leverage: a rated answer with a score that no other has determines the weight by itself (leverage 1).
+# Bounds the division by 1 - leverage: a rated answer with a unique score determines the weight by itself
+# (leverage 1).
 _MOST_LEVERAGE = 0.8
 
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """A judge's mean, and an estimate of the mean that people would give."""
+    """A judge's mean, and an estimate of the human mean."""
 
-    n: int  # number of answers that the judge scored
-    n_rated: int  # number of these that a person rated as well
-    raw: float  # mean of the judge's scores over all answers
-    corrected: float  # estimate of people's mean over all answers
+    n: int  # number of answers scored by the judge
+    n_rated: int  # number of these also rated by a human
+    raw: float  # mean judge score over all answers
+    corrected: float  # estimated human mean over all answers
     interval: Interval  # of corrected, over the clusters with a rating
-    rated_only: float  # people's mean over the rated answers
+    rated_only: float  # human mean over the rated answers
     rated_interval: Interval  # of rated_only, over clusters
-    bias: float  # mean of judge minus person over the rated answers
+    bias: float  # mean of judge minus human over the rated answers
     bias_interval: Interval  # of bias, over clusters
-    weight: float  # slope of people's ratings on the judge's scores, over the rated answers
+    weight: float  # slope of human ratings on judge scores, over the rated answers
 
 
 def corrected_mean(
@@ -288,13 +297,15 @@ def corrected_mean(
     rated: Sequence[float | None],
     clusters: Sequence[Hashable],
 ) -> CorrectedMean:
-    """Return a judge's mean corrected by people's ratings, on the scale of the ratings (prediction-powered inference, PPI++).
+    """Return a judge's mean corrected by human ratings, on the rating scale (PPI++).
 
-    The rated answers have to be a random part of all answers of the same model, because the judge's bias differs between models.
+    PPI++ is prediction-powered inference. The rated answers must be a random sample of all answers of the
+    same model, because the judge's bias differs between models.
 
     Raises:
-        ValueError: lengths differ; fewer than :data:`MIN_RATED` rated answers or :data:`MIN_CLUSTERS` clusters of them; fewer than
-            :data:`MIN_UNLIKE` ratings, or differences from the judge's scores, other than the most frequent one.
+        ValueError: lengths differ; there are fewer than :data:`MIN_RATED` rated answers or
+            :data:`MIN_CLUSTERS` clusters of them, or fewer than :data:`MIN_UNLIKE` ratings, or differences
+            from the judge's scores, other than the most frequent one.
     """
     if not len(judged) == len(rated) == len(clusters):
         raise ValueError("judged, rated and clusters have different lengths")
@@ -316,8 +327,9 @@ def corrected_mean(
     spread = float(np.var(seen))
     weight = float(np.mean((seen - seen.mean()) * (truth - truth.mean()))) / spread if spread > 0 else 0.0
     rest = truth - weight * seen
-    # Contribution of each answer to the estimate. Deviations are centered because the share of rated answers in a cluster is random, and
-    # scaled as if the weight were fitted without the answer (HC3), because the interval is too short with few rated answers otherwise.
+    # Contribution of each answer to the estimate. Deviations are centred because the share of rated answers
+    # in a cluster is random. They are scaled as if the weight were fitted without the answer (HC3), because
+    # the interval would otherwise be too short with few rated answers.
     leverage = 1 / n_rated + ((seen - seen.mean()) ** 2 / (n_rated * spread) if spread > 0 else 0.0)
     apart = (rest - rest.mean()) / (1 - np.minimum(leverage, _MOST_LEVERAGE))
     shares = weight * judge + rest.mean()
@@ -341,10 +353,10 @@ def corrected_mean(
 
 
 def _few_clusters(rated: Sequence[Hashable], clusters: Sequence[Hashable]) -> Array:
-    """Return the factor of each rated answer's deviation that corrects for the number of rated clusters.
+    """Return factors that correct the rated answers' deviations for the number of rated clusters.
 
-    Deviations from a mean over few clusters are too small, by ``1 - share`` of the cluster (CR2), and the interval corrects this only
-    for the number of all clusters.
+    Deviations from a mean over few clusters are too small, by ``1 - share`` of the cluster (CR2), and the
+    interval corrects this only for the number of all clusters.
     """
     all_sizes, rated_sizes = Counter(clusters), Counter(rated)
     return np.sqrt(

@@ -1,13 +1,14 @@
-"""Agreement of raters (judges, people): correlation, distance from people, intraclass correlation (ICC), and the study of raters.
+"""Agreement of raters (judges and humans): correlation, intraclass correlation (ICC), rater study.
 
-Pearson, Spearman and Kendall's tau-b are scipy's; Spearman and tau-b use average ranks, because ratings from 1 to 10 are full of
-ties. Questions about one meeting share its transcript, its noise and its annotators, so their scores are not independent: intervals
-come from leaving out whole meetings (books, threads).
+Pearson, Spearman and Kendall's tau-b come from scipy; Spearman and tau-b use average ranks, because ratings
+from 1 to 10 have many ties. Questions about one meeting share its transcript, noise and annotators, so their
+scores are not independent: intervals come from leaving out whole meetings (books, threads).
 
-Forms of the ICC after Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; for the choice of a form see Koo and Li (2016).
-ICC(1, .): every target has its own raters (different annotators from meeting to meeting). ICC(2, .): the same raters, drawn from
-many, scored every target; differences in level count as disagreement. ICC(3, .): the same raters, and only these; differences in
-level do not count. (., 1) is the reliability of one rater, (., k) that of the mean of all k.
+Forms of the ICC follow Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; for the choice of a
+form see Koo and Li (2016). ICC(1, .): every target has its own raters (annotators differ between meetings).
+ICC(2, .): the same raters, drawn from a larger population, scored every target; differences in level count as
+disagreement. ICC(3, .): the same raters, and only these; differences in level do not count. (., 1) is the
+reliability of one rater, (., k) that of the mean of all k.
 """
 
 import math
@@ -28,26 +29,27 @@ METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
 Rows = NDArray[np.intp]
 Float = np.floating[Any]  # unlike float, it divides by 0 without an error
 
-# Most groups of clusters that a jackknife leaves out. More groups take longer and do not make it more precise.
+# Maximum number of cluster groups in a jackknife. More groups take longer without improving precision.
 MOST_GROUPS = 100
 _FLAT = 1e-12
 
 
 Jackknifed = tuple[Array, Array]
-"""A statistic of all rows, of any shape, and its values without each cluster, along one more axis."""
+"""A statistic over all rows, of any shape, and its leave-one-cluster-out values along an additional axis."""
 
 
 def fisher_ends(values: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]:
-    """Return the ends of the 95 % interval of a correlation: t on Fisher's z, its variance that of the jackknife (Tukey 1958).
+    """Return the bounds of a correlation's 95 % interval: t on Fisher's z, jackknife variance (Tukey 1958).
 
-    The influence of a cluster on a correlation is roughly a product of two normal effects, which has long tails, so a few influences
-    determine their spread less well than as many normal numbers would. Half of the degrees of freedom raise coverage from 88 to at least
-    93 % if clusters differ in level (docs/simulations.md). The ends are nan if the spread is unknown: with a single cluster, if leaving
-    out a cluster leaves no correlation or a perfect one, and if no cluster changes the value.
+    A cluster's influence on a correlation is roughly a product of two normal effects, which is heavy-tailed,
+    so a few influences determine their spread less well than normal numbers would. Halving the degrees of
+    freedom raises coverage from 88 to at least 93 % if clusters differ in level (docs/simulations.md). The
+    bounds are nan if the spread is unknown: with a single cluster, if leaving out a cluster yields no
+    correlation or a perfect one, and if no cluster changes the value.
 
     Args:
         values: correlations from -1 to 1.
-        share_df: share of the degrees of freedom (number of clusters less one) to use.
+        share_df: fraction of the degrees of freedom (number of clusters minus one) to use.
     """
     value, without = values
     k = without.shape[-1]
@@ -65,10 +67,11 @@ def fisher_ends(values: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array
 
 
 def difference_ends(first: Jackknifed, second: Jackknifed) -> tuple[Array, Array]:
-    """Return the ends of the 95 % interval of the difference of two correlations (Zou 2007, Psychological Methods 12(4)).
+    """Return the bounds of the 95 % interval of a difference of two correlations (Zou 2007).
 
-    The correlation of the jackknife values combines the two intervals: the result is short if both raters fail on the same clusters.
-    The long tails cancel in the difference, so it uses all degrees of freedom.
+    From Psychological Methods 12(4). The two intervals are combined using the correlation of the jackknife
+    values, so the result is short if both raters fail on the same clusters. The heavy tails cancel in the
+    difference, so it uses all degrees of freedom.
     """
     (one, one_left), (other, other_left) = first, second
     low, high = fisher_ends(first, share_df=1)
@@ -86,9 +89,10 @@ def difference_ends(first: Jackknifed, second: Jackknifed) -> tuple[Array, Array
 
 
 def jackknife(statistic: Callable[[Rows], float], clusters: Sequence[Hashable]) -> Jackknifed:
-    """Return ``statistic``, a function of row numbers, of all rows and of the rows without each cluster.
+    """Return ``statistic``, a function of row numbers, over all rows and with each cluster left out.
 
-    More than :data:`MOST_GROUPS` clusters are left out in that many groups. If all rows give nan, no cluster is left out.
+    More than :data:`MOST_GROUPS` clusters are left out in that many groups. If the statistic over all rows is
+    nan, no cluster is left out.
     """
     value = statistic(np.arange(len(clusters)))
     if math.isnan(value):
@@ -109,14 +113,14 @@ class Correlation:
     first: str
     second: str
     method: Method
-    value: float  # nan if fewer than two items have both scores, or all scores of a rater are equal
+    value: float  # nan if fewer than two items have both scores, or one rater's scores are all equal
     interval: Interval  # 95 %, over clusters
     n: int  # number of items with both scores
     clusters: int  # number of their clusters
 
 
 def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Method = "pearson") -> float:
-    """Return the correlation of two lists of scores; nan if one is constant or there are fewer than two scores."""
+    """Return the correlation of two lists of scores; nan if one is constant or has fewer than two scores."""
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} scores")
     first, second = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
@@ -124,7 +128,7 @@ def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Me
         return math.nan
     import scipy.stats
 
-    # scipy's spearmanr gives the same value, but computes p, which takes most of its time.
+    # scipy's spearmanr gives the same value, but spends most of its time on p.
     if method == "spearman":
         return float(np.corrcoef(scipy.stats.rankdata([first, second], axis=1))[0, 1])
     function = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}[method]
@@ -139,7 +143,10 @@ def correlate_raters(
     clusters: Sequence[Hashable],
     method: Method = "pearson",
 ) -> Correlation:
-    """Return the correlation of two raters, each given as a name and scores in the order of ``clusters``; ``None`` marks a missing score."""
+    """Return the correlation of two raters, each given as name and scores in the order of ``clusters``.
+
+    ``None`` marks a missing score.
+    """
     rows = zip(first[1], second[1], clusters, strict=True)
     common = [(x, y, cluster) for x, y, cluster in rows if x is not None and y is not None]
     x, y = (np.array([row[side] for row in common], float) for side in (0, 1))
@@ -153,7 +160,10 @@ def correlate_raters(
 def interval_of_rho_difference(
     first: Sequence[float], second: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable]
 ) -> Interval:
-    """Return the 95 % interval of the first rater's Spearman correlation with the truth minus the second's; nan if one has none."""
+    """Return the 95 % interval of the first rater's Spearman correlation with the truth minus the second's.
+
+    The bounds are nan if either correlation is undefined.
+    """
     x, y, people = (np.asarray(each, dtype=float) for each in (first, second, truth))
     if not len(x) == len(y) == len(people) == len(clusters):
         raise ValueError(f"{len(people)} items and {len(clusters)} clusters")
@@ -168,7 +178,7 @@ def interval_of_rho_difference(
 
 
 Ratings = Mapping[str, Sequence[float | None]]
-"""Rater to scores, all in one order of items; ``None`` if a rater gave no score."""
+"""Rater -> scores, all in the same item order; ``None`` marks a missing score."""
 
 MIN_TARGETS = 5
 
@@ -177,10 +187,10 @@ MIN_TARGETS = 5
 class Icc:
     """One form of the intraclass correlation."""
 
-    form: str  # ICC(1,1) ... ICC(3,k).
+    form: str  # ICC(1,1) ... ICC(3,k)
     value: float  # nan or infinite if nothing varies
-    # 95 %, from the F distribution, with targets as independent; ends are nan if raters agree so much less
-    # than by chance that the formula gives no interval.
+    # 95 %, from the F distribution, treating targets as independent; bounds are nan if raters agree so much
+    # less than by chance that the formula has no solution.
     interval: Interval
     # targets, raters: size of the table
     targets: int
@@ -188,9 +198,10 @@ class Icc:
 
 
 def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
-    """Return all six forms for a complete table of ratings: a row for each target, a column for each rater.
+    """Return all six forms for a complete table of ratings: one row per target, one column per rater.
 
-    Coefficients after Shrout and Fleiss (1979), intervals after McGraw and Wong (1996), Psychological Methods 1(1), Table 7.
+    Coefficients follow Shrout and Fleiss (1979), intervals McGraw and Wong (1996), Psychological Methods
+    1(1), Table 7.
     """
     sizes = {len(row) for row in ratings}
     if len(ratings) < MIN_TARGETS or len(sizes) != 1 or min(sizes) < 2:
@@ -210,7 +221,7 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
     rest = ((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
     forms = {}
     for kind in (1, 2, 3):
-        # Raters in full agreement divide by 0, see Icc.value.
+        # Perfect agreement divides by 0; see Icc.value.
         with np.errstate(divide="ignore", invalid="ignore"):
             error, df = (within, n * (k - 1)) if kind == 1 else (rest, (n - 1) * (k - 1))
             level = k * (raters - rest) / n if kind == 2 else 0.0
@@ -220,10 +231,10 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
                 ends = _two_way_ends((targets, raters, rest), value, n, k)
             else:
                 ends = _ends_of_f(targets / error, n - 1, df, k)
-            # Reliability of the mean of k raters from that of one (Spearman and Brown).
+            # Spearman-Brown: reliability of the mean of k raters from that of one.
             mean_ends = [k * end / (1 + (k - 1) * end) for end in ends]
         for suffix, each, (low, high) in (("1", value, ends), ("k", mean_value, mean_ends)):
-            # The formula has a pole if raters agree less than by chance; its ends then change places.
+            # The formula has a pole if raters agree less than by chance; its bounds are then swapped.
             interval = Interval(float(low), float(high)) if low <= high else Interval(math.nan, math.nan)
             form = f"ICC({kind},{suffix})"
             forms[form] = Icc(form, float(each), interval, n, k)
@@ -243,7 +254,7 @@ def _ends_of_f(f: Float, df1: int, df2: int, k: int) -> list[Float]:
 
 
 def _two_way_ends(squares: tuple[Float, Float, Float], value: Float, n: int, k: int) -> list[Float]:
-    """Return the ends of ICC(2,1), whose error has two parts: Satterthwaite's degrees of freedom for their sum.
+    """Return the bounds of ICC(2,1), using Satterthwaite's degrees of freedom for its two error terms.
 
     ``squares`` are the mean squares between targets, between raters, and residual.
     """
@@ -262,9 +273,9 @@ def _two_way_ends(squares: tuple[Float, Float, Float], value: Float, n: int, k: 
 def means_by_gold_bin(
     values: Sequence[float | None], gold: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[int, GroupMean]:
-    """Return a rater's mean score for the items that the gold rater gave 1, 2, 3 ... (ELITR-Bench, Fig. 2a), bins in ascending order.
+    """Return a rater's mean score for items with gold score 1, 2, 3 ... (ELITR-Bench, Fig. 2a), ascending.
 
-    A gold score between two bins (a mean over people) goes to the closer one, a half to the upper one.
+    A gold score between two bins (a mean over annotators) goes to the closer one, a half to the upper one.
     """
     bins = [int(round_half_up(score, 0)) for score in gold]
     return dict(sorted(group_means(values, bins, clusters).items()))
@@ -276,11 +287,11 @@ class RaterStudy:
 
     items: int
     clusters: int
-    means: Mapping[str, GroupMean]  # mean of each rater over the items that it scored
-    correlations: Sequence[Correlation]  # every pair of raters by every method
-    # Label to the means of each rater (Table 4, with the model as label); empty without labels.
+    means: Mapping[str, GroupMean]  # each rater's mean over the items it scored
+    correlations: Sequence[Correlation]  # every pair of raters with every method
+    # Label -> each rater's mean (Table 4, with the model as label); empty without labels.
     by_label: Mapping[str, Mapping[str, GroupMean]] = field(default_factory=dict)
-    # Rater to its mean score in each bin of the gold rater (Fig. 2a); empty without a gold rater.
+    # Rater -> its mean score in each gold bin (Fig. 2a); empty without a gold rater.
     bins: Mapping[str, Mapping[int, GroupMean]] = field(default_factory=dict)
 
 
@@ -289,9 +300,9 @@ class Panel:
     """Agreement of several raters (Table 11)."""
 
     raters: tuple[str, ...]
-    items: int  # number of items that all raters scored; the figures use only these
+    items: int  # number of items scored by all raters; only these are used
     left_out: int  # number of items that lack a score
-    overall: Mapping[str, Icc]  # all forms over all items; read ICC(1,k) if the clusters had different raters
+    overall: Mapping[str, Icc]  # all forms over all items; use ICC(1,k) if the clusters had different raters
     by_cluster: Mapping[Hashable, Icc]  # ICC(2,k) of each cluster with at least five such items
 
 
@@ -302,7 +313,7 @@ def study_raters(
     labels: Sequence[str] | None = None,
     methods: Sequence[Method] = METHODS,
 ) -> RaterStudy:
-    """Study raters of the same items; every interval is over clusters."""
+    """Compare raters of the same items; every interval is clustered."""
     by_label: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
         for label, group in group_means(scores, labels or [], clusters).items() if labels else ():
@@ -330,10 +341,10 @@ def study_raters(
 
 
 def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:
-    """Return the intraclass correlations of the raters, over all items and by cluster.
+    """Return the raters' intraclass correlations, over all items and by cluster.
 
     Raises:
-        ValueError: fewer than two raters, or fewer than five items that all of them scored.
+        ValueError: there are fewer than two raters, or fewer than five items scored by all of them.
     """
     tables: dict[Hashable, list[list[float]]] = {}
     for cluster, row in zip(clusters, zip(*ratings.values(), strict=True), strict=True):

@@ -1,13 +1,15 @@
-"""Is a mean loss below a margin, above 0, or open? A test that may be read, and stopped, after every observation.
+"""Test whether a mean loss is below a margin or above 0, with optional stopping after every observation.
 
-The evidence against a hypothesis about the mean of values from 0 to 1 is the capital of a bettor against it: it starts at 1, and each
-value ``x`` multiplies it by ``1 - c + c * x / m``, with ``m`` the largest mean under the hypothesis and ``c`` the share at stake. Under the
-hypothesis the capital does not grow on average, so the probability that it *ever* reaches ``1 / alpha`` is at most ``alpha`` (Ville 1939).
-The capital is split over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
-betting, JRSS B 86(1), with the portfolio of Orabona and Jun (2024), Tight concentrations and confidence sequences from the regret of
-universal portfolio, IEEE Trans. Inf. Theory 70(1). Half of it is on the largest share, which is best if two stacks hardly ever differ.
-Constant shares do not depend on the data: if values come in rounds, one from each of several strata with different means, the guarantee
-holds after each round for the mean over strata (the product of the expected factors is largest if all strata are alike).
+The evidence against a hypothesis about the mean of values from 0 to 1 is the capital of a bettor against it.
+It starts at 1, and each value ``x`` multiplies it by ``1 - c + c * x / m``, where ``m`` is the largest mean
+under the hypothesis and ``c`` the share at stake. Under the hypothesis the capital does not grow on average,
+so the probability that it *ever* reaches ``1 / alpha`` is at most ``alpha`` (Ville 1939). The capital is
+split over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random
+variables by betting, JRSS B 86(1), with the portfolio of Orabona and Jun (2024), Tight concentrations and
+confidence sequences from the regret of universal portfolio, IEEE Trans. Inf. Theory 70(1). Half of it is on
+the largest share, which is best if two stacks hardly ever differ. Constant shares do not depend on the data:
+if values come in rounds, one from each of several strata with different means, the guarantee holds after each
+round for the mean over strata (the product of the expected factors is largest if all strata are alike).
 """
 
 import math
@@ -29,15 +31,15 @@ _ON_THE_LARGEST = 0.5
 
 @dataclass(frozen=True)
 class Look:
-    """Verdict on the losses so far.
+    """Verdict on the losses observed so far.
 
     Attributes:
-        verdict: PASS: the mean loss is below the margin; FAIL: it is above 0; UNDECIDED: neither is shown yet. PASS if both are
-            shown, because the user accepts a loss within the margin.
+        verdict: PASS: the mean loss is below the margin; FAIL: it is above 0; UNDECIDED: neither is shown
+            yet. If both are shown, PASS, because a loss within the margin is acceptable.
         n: number of losses.
         mean: mean loss; nan without losses.
-        low, high: bounds of the true mean that hold over all looks together: ``high`` is exceeded with probability at most ``alpha``,
-            ``low`` undercut with at most ``alpha / tests``.
+        low, high: bounds of the true mean, valid over all looks together: it exceeds ``high`` with
+            probability at most ``alpha`` and falls below ``low`` with at most ``alpha / tests``.
     """
 
     verdict: Verdict
@@ -48,11 +50,12 @@ class Look:
 
 
 def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: int = 1) -> Look:
-    """Test the mean of the losses so far; it may be called after every loss, and the first verdict may be kept.
+    """Test the mean of the losses so far; valid after every loss, even when stopping at the first verdict.
 
-    However often it is called, a wrong PASS has probability at most ``alpha`` if the true loss is the margin or more, a wrong FAIL at most
-    ``alpha / tests`` if it is 0 or less. If several means are tested and all have to pass, a wrong PASS of all has probability at most
-    ``alpha`` (an intersection-union test), and so has a wrong FAIL of any (Bonferroni).
+    However often it is called, a wrong PASS has probability at most ``alpha`` if the true loss is at least
+    the margin, a wrong FAIL at most ``alpha / tests`` if it is at most 0. If several means must all pass, a
+    wrong overall PASS has probability at most ``alpha`` (an intersection-union test), as does any wrong FAIL
+    (Bonferroni).
 
     >>> found = look([0.0] * 120, margin=0.05)
     >>> found.verdict, round(found.low, 3), round(found.high, 3)
@@ -62,10 +65,10 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: in
         losses: independent values from -1 to 1, in order of arrival.
         margin: between 0 and 1.
         alpha: probability of a wrong verdict of either kind.
-        tests: number of means that are tested together.
+        tests: number of means tested together.
 
     Raises:
-        ValueError: a loss or a margin out of range.
+        ValueError: a loss or the margin is out of range.
     """
     if not 0 < margin < 1:
         raise ValueError(f"margin {margin}: expected a number between 0 and 1")
@@ -81,16 +84,19 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: in
 
 
 def shares_of(margin: float) -> Array:
-    """Return the shares of the capital to bet, ascending. The best one is the margin over the variance of the losses, which is at most 1."""
+    """Return the shares of the capital to bet, ascending.
+
+    The best one is the margin over the variance of the losses, which is at most 1.
+    """
     return np.geomspace(margin, max(_MOST, margin), _SHARES)
 
 
 def log_evidence(kinds: Array, counts: Array, mean: float, shares: Array) -> Array:
-    """Return the logarithm of the capital of a bettor against the hypothesis that the mean is at most ``mean``.
+    """Return the log capital of a bettor against the hypothesis that the mean is at most ``mean``.
 
     Args:
         kinds: distinct values from 0 to 1, ``(k,)``.
-        counts: number of each value, ``(k,)``, or ``(k, n)`` for n samples.
+        counts: how often each value occurs, ``(k,)``, or ``(k, n)`` for n samples.
         mean: above 0.
         shares: see :func:`shares_of`; half of the capital is on the last one.
     """
@@ -102,8 +108,8 @@ def log_evidence(kinds: Array, counts: Array, mean: float, shares: Array) -> Arr
 
 
 def _lower_bound(kinds: Array, counts: Array, shares: Array, alpha: float) -> float:
-    """Return the largest mean (to 1e-12) that the evidence refutes; 0 if it refutes none."""
-    # Bisection, because the evidence falls as the mean grows.
+    """Return the largest mean (to 1e-12) refuted by the evidence; 0 if none is."""
+    # Bisection works because the evidence decreases as the mean grows.
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Paragraphs with known answers, and ways to write exactly as much text as a length needs."""
+"""Paragraphs with known answers, and helpers that generate exactly as much text as a length needs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Paragraph:
     """A paragraph with its answers."""
 
     text: str  # the paragraph without line breaks
-    # The answers of a recall task in this paragraph, as they are written, in order, each once.
+    # The paragraph's recall answers as written, in order, without repetition.
     labels: tuple[str, ...] = ()
-    reported: int = 0  # offset of the end of the first sentence of an abstract that reports on a study, or 0
+    reported: int = 0  # end offset of an abstract's first sentence if it reports on a study, otherwise 0
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LabelledText:
 
 
 class Growing(Generic[T]):
-    """The beginning of an endless text. A part is written once, so that a longer text begins with the shorter one.
+    """The beginning of an endless text. Parts are generated once, so a longer text extends a shorter one.
 
     >>> numbers = Growing(iter(range(100)))
     >>> next(iter(numbers)), [number for number, _ in zip(numbers, "abc")]
@@ -38,14 +38,14 @@ class Growing(Generic[T]):
         self._kept: list[T] = []
 
     def __iter__(self) -> Iterator[T]:
-        # Parts that were written for another length come first.
+        # Parts generated for another length come first.
         yield from self._kept
         for part in self._written:
             self._kept.append(part)
             yield part
 
     def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
-        """Return the fewest parts that reach a number of characters and a number of parts."""
+        """Return the fewest parts that reach a number of characters and of parts."""
         if characters <= 0:
             raise InputError("a text of no tokens cannot be written; ask for at least 1 token")
         taken: list[T] = []
@@ -68,14 +68,14 @@ def filled(
     """Add neutral sentences to a text until it fills a length.
 
     Args:
-        additions: the sentences, which are tried in order.
-        extended: makes the text with some of them.
-        count: number of tokens of a text.
-        least: tokens at which the text is long enough; it is shorter if the additions do not suffice.
-        most: tokens that the text never exceeds.
+        additions: sentences to try, in order.
+        extended: returns the text with some of them.
+        count: returns a text's token count.
+        least: tokens at which the text is long enough; it stays shorter if the additions run out.
+        most: maximum tokens of the text.
 
     Returns:
-        The text and its number of tokens.
+        The text and its token count.
     """
     added: list[str] = []
     text = extended(added)

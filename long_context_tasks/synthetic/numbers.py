@@ -1,4 +1,4 @@
-"""Write numbers in words, and divide the numbers of a text into answers of a recall task and distractors."""
+"""Write numbers in words, and split a text's numbers into recall answers and distractors."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 
-SHARE = 0.38  # of the numbers, which may be answers
+SHARE = 0.38  # fraction of numbers that may be answers
 _MASK = (1 << 64) - 1
 
 
@@ -35,22 +35,24 @@ def in_words(number: int, *, link: str = " and ", dash: str = "-") -> str:
 
 
 def ordinal(day: int) -> str:
-    """Write the day of a month as 1st, 2nd, 3rd, 11th."""
+    """Return the day of a month as 1st, 2nd, 3rd, 11th."""
     ending = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{ending}"
 
 
 class DividedNumbers:
-    """Draw answers and distractors of a text.
+    """Draw answers and distractors for a text.
 
-    Nearly every small number would be an answer in one place of a long text and a distractor in another, and a
-    list of all numbers would be right. So a key divides the whole numbers: some are only used as answers, the others only as distractors.
+    Without a split, nearly every small number would be an answer in one place of a long text and a distractor
+    in another, and a list of all numbers would be right. A key therefore divides the integers: some are only
+    answers, the others only distractors.
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
         @cache
         def is_asked(number: int) -> bool:  # whether a number may be an answer
-            # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not be in the same part.
+            # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not fall in the
+            # same part.
             mixed = ((number ^ (key & _MASK)) * 0x9E3779B97F4A7C15) & _MASK
             mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
             return (mixed >> 40) < SHARE * (1 << 24)
@@ -60,7 +62,7 @@ class DividedNumbers:
     def draw(self, low: int, high: int, *, asked: bool) -> int:
         """Draw a number from ``low`` to ``high`` on a logarithmic scale.
 
-        If the range has no number of that part, it grows upwards until it has one.
+        If no number in the range belongs to that part, the range grows upwards until one does.
         """
         # This is the innermost loop of all abstracts; local names are faster.
         ratio, random, is_asked, exp = math.log((high + 1) / low), self.random, self.is_asked, math.exp
@@ -76,6 +78,6 @@ class DividedNumbers:
         return number
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
-        """Draw a number from ``low`` to ``high`` uniformly, or None if the range has no number of that part."""
+        """Draw uniformly from ``low`` to ``high``; None if no number in the range belongs to that part."""
         found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
         return found[int(self.random() * len(found))] if found else None

@@ -1,7 +1,8 @@
 """Invent names of people, places and products.
 
-About half a million names are made from the same parts, and about a third of the surnames, places and products share a name with
-one of another kind in the same text, so that only its sentence shows the meaning of a name. Equal seeds give equal names in equal order.
+About half a million names are built from the same parts. About a third of the surnames, places and products
+share a name with one of another kind in the same text, so that only the sentence shows a name's meaning.
+Equal seeds give equal names in the same order.
 """
 
 import re
@@ -11,7 +12,7 @@ from random import Random
 
 from long_context_tasks.synthetic.wording import Dice, stream, words
 
-SHARED = 0.5  # chance that a name is drawn from the names of all kinds, unless its own kind has it already
+SHARED = 0.5  # probability of drawing from names of all kinds, unless the name's own kind already has it
 
 
 @cache
@@ -25,7 +26,7 @@ def _rude() -> re.Pattern[str]:
 
 
 class Vocabulary:
-    """Invent surnames, names of places and names of products; no two of a kind are equal."""
+    """Invent surnames, place names and product names, unique within each kind."""
 
     def __init__(self, seed: int) -> None:
         self.dice = Dice(Random(stream(seed, "vocabulary")).random)
@@ -35,7 +36,7 @@ class Vocabulary:
     def name(self, kind: str) -> str:
         """Return a new name of a kind ("surname", "place", "product")."""
         used = self.used[kind]
-        # Names of all kinds are drawn again, so that a name by itself does not show its kind.
+        # Names of all kinds are redrawn, so that a name by itself does not reveal its kind.
         name = self.dice.pick(self.names) if self.names and self.dice.chance(SHARED) else self._made()
         while name in used:
             name = self._made()
@@ -44,12 +45,12 @@ class Vocabulary:
         return name
 
     def _made(self) -> str:
-        """Make a name without a doubled letter or vowel between its parts."""
+        """Return a name without a doubled letter or vowel between its parts."""
         while True:
             head, end = self._head(), self.dice.pick(_parts("tail"))
             name = (head + end).capitalize()
             meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
-            # Invented names must not be words that offend.
+            # Invented names must not be offensive words.
             if not (meets_badly or _rude().search(name.lower())):
                 return name
 

@@ -1,9 +1,10 @@
-"""Compile sentence plans from text files with choices and fields, and fill them.
+"""Compile sentence plans with choices and fields from text files, and fill them.
 
-A plan is a line of text. ``[a|b]`` chooses one alternative (they nest), ``<name>`` chooses a line of the list with that name,
-``{A.his}`` is a field that the writer fills; "a" and "an" are corrected at the end. Lists begin with ``== name``, comments
-with ``#``. In varied lists, words are exchanged for synonyms (``alike.txt``), and some sentences of a list ``part.name`` get
-an opening from the list ``opening.part``, if it exists.
+A plan is a line of text. ``[a|b]`` chooses one alternative (nesting is allowed), ``<name>`` chooses a line
+from the list with that name, ``{A.his}`` is a field filled by the writer; "a" and "an" are corrected at the
+end. Lists begin with ``== name``, comments with ``#``. In varied lists, words are replaced by synonyms
+(``alike.txt``), and some sentences of a list ``part.name`` get an opening from the list ``opening.part``, if
+it exists.
 """
 
 import hashlib
@@ -14,26 +15,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-# Parts of a sentence, each with its kind: a text, a field (role, form), or a choice of plans.
+# Parts of a sentence, each with its kind: text, field (role, form), or choice of plans.
 Plan = tuple[tuple[int, Any], ...]
 TEXT, FIELD, CHOICE = 0, 1, 2
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
-# Patterns that begin with the letters themselves and look behind later are several times as fast.
+# Patterns that start with the letters themselves and look behind later are several times as fast.
 ARTICLE = re.compile(r"([Aa])(?<![\w.'-].)(?:\(n\)|n)? (?=([A-Za-z]+|8|11\b|18))(?!n\b)")
 _AN = re.compile(
     r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
     re.IGNORECASE,
 )
 _OPENING = re.compile(r"(?:The|This|These) (?=[a-z])")
-_OPENED = 0.4  # share of such beginnings that get an opening
+_OPENED = 0.4  # fraction of such beginnings that get an opening
 _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 
 
 @cache
 def lines_of(file: str | Path) -> dict[str, tuple[str, ...]]:
-    """Return the lists of a data file: name of the list -> its lines in order."""
+    """Return the lists of a data file: name -> lines in order."""
     lists: dict[str, list[str]] = {}
     name = ""
     for line in (FOLDER / file).read_text(encoding="utf-8").splitlines():
@@ -51,7 +52,7 @@ def words(file: str | Path, name: str) -> tuple[str, ...]:
 
 @cache
 def items(file: str | Path, name: str) -> tuple[str, ...]:
-    """Return the entries of a list whose lines have several, separated by commas."""
+    """Return the entries of a list whose lines hold several, separated by commas."""
     return tuple(word for line in words(file, name) for word in line.split(", "))
 
 
@@ -63,11 +64,11 @@ def records(file: str, name: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ...]]:
-    """Compile the lists of some files, which may refer to each other.
+    """Compile the lists of files that may refer to each other.
 
     Args:
-        files: names of files in ``data``.
-        varied: beginnings of the names of lists whose words are varied.
+        files: file names in ``data``.
+        varied: prefixes of the names of lists whose words are varied.
     """
     sources = {name: lines for file in files for name, lines in lines_of(file).items()}
     compiled: dict[str, tuple[Plan, ...]] = {}
@@ -78,7 +79,7 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
         if name not in compiled:
             inner = (*open_lists, name)
             own = tuple(compile_plan(line, lambda other: get(other, inner)) for line in sources[name])
-            # The words of features are not varied, because they decide the answers.
+            # The words of features are not varied, because they determine the answers.
             change = varied and name.startswith(varied)
             compiled[name] = tuple(map(_varied, own)) if change else own
         return compiled[name]
@@ -91,13 +92,13 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
 @cache
 def _alike() -> tuple[dict[str, tuple[str, ...]], re.Pattern[str]]:
     groups = {first: (first, *others) for first, *others in records("alike.txt", "alike")}
-    # Longer phrases must match before their own beginnings.
+    # Longer phrases must match before their own prefixes.
     longest = sorted(groups, key=len, reverse=True)
     return groups, re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, longest))})(?![\w'-])", re.IGNORECASE)
 
 
 def _varied(plan: Plan) -> Plan:
-    """Replace words of a plan by choices among their synonyms."""
+    """Replace words in a plan by choices among their synonyms."""
     parts: list[tuple[int, Any]] = []
     for kind, payload in plan:
         if kind == TEXT:
@@ -160,7 +161,7 @@ def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan,
 def expand(
     plan: Plan, fill: Callable[[tuple[str, str]], str], random: Callable[[], float], out: list[str]
 ) -> None:
-    """Append the words of a plan to ``out``; ``fill`` returns the text of a field (role, form)."""
+    """Append a plan's words to ``out``; ``fill`` returns the text of a field (role, form)."""
     for kind, payload in plan:
         if kind == TEXT:
             out.append(payload)
@@ -171,7 +172,7 @@ def expand(
 
 
 def repair(text: str) -> str:
-    """Choose between "a" and "an" and begin every sentence with a capital.
+    """Choose between "a" and "an" and capitalise every sentence.
 
     >>> repair("an dog met a ink press. a hour later it was a useful unit, an 8 and a(n) uncle.")
     'A dog met an ink press. An hour later it was a useful unit, an 8 and an uncle.'
@@ -181,12 +182,12 @@ def repair(text: str) -> str:
 
 
 def without_gaps(text: str, marks: str) -> str:
-    """Remove the traces of empty choices: repeated spaces, and spaces before marks.
+    """Remove traces of empty choices: repeated spaces, and spaces before marks.
 
     >>> without_gaps("one  word , then", ".,")
     'one word, then'
     """
-    # Choices may be empty in a row, which leaves more than two spaces.
+    # Consecutive choices may be empty, which leaves more than two spaces.
     while "  " in text:
         text = text.replace("  ", " ")
     for mark in marks:
@@ -199,13 +200,13 @@ def capital(text: str) -> str:
 
 
 def stream(seed: int, name: str) -> int:
-    """Return the seed of an independent stream of random numbers."""
+    """Return the seed of an independent random stream."""
     # Hashing makes the streams of one seed independent and accepts any integer.
     return int.from_bytes(hashlib.sha256(f"{name}:{seed}".encode()).digest()[:8], "big")
 
 
 class Dice:
-    """Draw from a stream of random numbers; the draws are the same on every Python version and machine."""
+    """Draw from a random stream; the draws are the same on every Python version and machine."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self.random = random
@@ -220,11 +221,11 @@ class Dice:
         return low + int(self.random() * (high - low + 1))
 
     def pick(self, options: Sequence[T]) -> T:
-        # Python guarantees equal draws across versions only for random.random().
+        # Python guarantees identical draws across versions only for random.random().
         return options[int(self.random() * len(options))]
 
     def sample(self, options: Iterable[T], number: int) -> list[T]:
-        """Choose ``number`` different options in random order."""
+        """Draw ``number`` different options in random order."""
         rest, random = list(options), self.random
         return [rest.pop(int(random() * len(rest))) for _ in range(number)]
 
@@ -233,7 +234,7 @@ class Dice:
 
 
 class PlanWriter(Dice):
-    """Fill sentence plans with the texts in ``fields``; a subclass may make them in :meth:`fill`."""
+    """Fill sentence plans with the texts in ``fields``; subclasses may generate them in :meth:`fill`."""
 
     def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
         super().__init__(random)
@@ -253,8 +254,8 @@ class PlanWriter(Dice):
         return self._sentence(name, self.pick(self.plans[name]))
 
     def several(self, name: str, low: int, high: int) -> list[str]:
-        """Fill from ``low`` to ``high`` different plans of a list."""
-        # Without repetition, as an abstract does not report the same result twice.
+        """Fill ``low`` to ``high`` different plans of a list."""
+        # Without repetition, because an abstract does not report the same result twice.
         left = list(self.plans[name])
         number = self.whole(low, high)
         return [self._sentence(name, left.pop(int(self.random() * len(left)))) for _ in range(number)]
@@ -265,7 +266,7 @@ class PlanWriter(Dice):
             return text
 
         def opened(found: re.Match[str]) -> str:
-            # Only sentences get an opening, not a clause after a semicolon.
+            # Only sentences get an opening, not clauses after a semicolon.
             if found.start() and found.string[: found.start()][-2:] not in (". ", "? "):
                 return found[0]
             return f"{capital(self.say(openings))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]

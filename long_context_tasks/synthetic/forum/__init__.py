@@ -1,10 +1,11 @@
-"""Write forum questions with eight requirements for a part, an answer that meets them all, and others that miss one to three.
+"""Generate forum questions with eight requirements for a part, and their answers.
 
-Each other answer misses one requirement, in turn, and some also miss one or both of two more. The values of most answers are
-then not always those that are asked for, so that the question has to be read; and a reader who skips some requirements cannot
-exclude the answers that miss only those. Values of a measure are near its bound on either side; a kind that is ruled out is
-named in the question and in answers that miss it. Every answer also mentions a part that it does not recommend, with values on
-either side.
+One answer meets all requirements, the others miss one to three. Each of these misses one requirement, in
+turn, and some also miss one or both of two more. The most frequent values among the answers are therefore not
+always the required ones, so the question must be read, and a reader who skips some requirements cannot
+exclude the answers that miss only those. Values of a measure are near its bound on either side; an excluded
+kind is named in the question and in answers that miss it. Every answer also mentions a part that it does not
+recommend, with values on either side.
 """
 
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from long_context_tasks.synthetic.wording import PlanWriter, capital, items, rep
 
 FILE = "forum.txt"
 POINTS = 8
-KINDS = 3  # most requirements for a kind, not for a measure
-_NEAR = 5  # most steps of a measure from its bound
-_OPEN = 2  # requirements that up to half of the answers miss, so that frequent values do not show them
+KINDS = 3  # maximum number of requirements for a kind instead of a measure
+_NEAR = 5  # maximum steps of a measure from its bound
+_OPEN = 2  # requirements missed by up to half of the answers, so that frequent values do not reveal them
 _RELATIONS = ("max", "min", "between")
 
 Value = int | str
@@ -40,14 +41,14 @@ def kinds() -> Mapping[str, tuple[str, ...]]:
 class Requirement:
     trait: str  # a measure or a kind
     relation: str  # "max", "min" or "between" for measures, bounds included; "is" or "neither" for kinds
-    values: tuple[Value, ...]  # the bounds, or the words that are required or ruled out
-    # right, wrong: values of parts that meet the requirement or miss it
+    values: tuple[Value, ...]  # the bounds, or the required or excluded words
+    # right, wrong: values of parts that meet or miss the requirement
     right: tuple[Value, ...]
     wrong: tuple[Value, ...]
 
 
 class Requirements(PlanWriter):
-    """A forum question with any number of answers, each of which depends on the seed and its number only."""
+    """A forum question with any number of answers, each determined by the seed and its number."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(Random(stream(seed, "requirements")).random, FILE)
@@ -70,7 +71,7 @@ class Requirements(PlanWriter):
         values, relation = measures()[trait], self.pick(_RELATIONS)
         low = self.whole(_NEAR, len(values) - 1 - 2 * _NEAR)
         high = low + self.whole(2, _NEAR)
-        # Wrong values are as close to the bound as right ones, so that extreme values do not show them.
+        # Wrong values are as close to the bound as right ones, so that extreme values do not reveal them.
         below, above = values[low - _NEAR : low], values[high + 1 : high + 1 + _NEAR]
         if relation == "max":
             return Requirement(
@@ -95,12 +96,12 @@ class Requirements(PlanWriter):
         return f"\n{texts['open']}\n{middle}{texts['conditions']} {self._wishes}\n{texts['close']}\n"
 
     def asides(self) -> list[str]:
-        """Return neutral sentences for a question, without devices, parts and values."""
+        """Return neutral sentences for a question that mention no devices, parts or values."""
         writer = _PartWriter(self, "asides")
         return [repair(writer.written(plan)) for plan in writer.shuffled(self.plans["aside"])]
 
     def missed(self, number: int) -> frozenset[int]:
-        """Return the indices of the requirements that an answer misses: none for answer 0, one to three for others."""
+        """Return the indices of the missed requirements: none for answer 0, one to three for others."""
         if not number:
             return frozenset()
         turn, place = divmod(number - 1, POINTS)
@@ -109,7 +110,7 @@ class Requirements(PlanWriter):
         return frozenset((missed, *(open_ for open_, share in self._open.items() if also.chance(share))))
 
     def answer(self, number: int) -> str:
-        """Return an answer; number 0 meets every requirement."""
+        """Return an answer; answer 0 meets every requirement."""
         part = _PartWriter(self, f"answer {number}")
         text = part.told(self.missed(number))
         if part.chance(0.5):
@@ -120,7 +121,7 @@ class Requirements(PlanWriter):
 
 
 class _PartWriter(PlanWriter):
-    """Describe a part with the random numbers of one answer."""
+    """Describe a part using the random numbers of one answer."""
 
     def __init__(self, asked: Requirements, name: str) -> None:
         super().__init__(Random(stream(asked.seed, name)).random, FILE)
@@ -131,7 +132,7 @@ class _PartWriter(PlanWriter):
         return f"{vocabulary.name('product')} {self.pick('ABCDEFGHKLMNPRSTUVWXZ')}{self.whole(10, 99)}"
 
     def _described(self, subject: str, values: Mapping[str, Value]) -> str:
-        """Return sentences with two to four traits of a part each."""
+        """Return sentences that describe two to four traits of a part each."""
         said = []
         for trait in self.shuffled(list(values)):
             self.fields["v"] = str(values[trait])
@@ -146,7 +147,7 @@ class _PartWriter(PlanWriter):
         return " ".join(text)
 
     def told(self, missed: frozenset[int]) -> list[str]:
-        """Return the descriptions of the recommended part and of a rejected one in random order."""
+        """Return the descriptions of the recommended and a rejected part in random order."""
         points = self.asked.points
         values = {
             point.trait: self.pick(point.wrong if place in missed else point.right)

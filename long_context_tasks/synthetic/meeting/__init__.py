@@ -1,7 +1,7 @@
-"""Write meeting transcripts of any length in the form of ELITR-Bench, with questions whose answers are known.
+"""Generate meeting transcripts of any length in ELITR-Bench's format, with questions whose answers are known.
 
-Between the decisions that are asked about, the talk continues: it settles others of the same kinds, and people report, ask and
-digress. :mod:`.points` settles them, and :mod:`.talk` writes everything else.
+Between the decisions covered by questions the talk continues: other decisions of the same kinds are made, and
+people report, ask and digress. :mod:`.points` writes the decisions, and :mod:`.talk` everything else.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,25 +25,25 @@ from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.wording import capital, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-# Place of an answer: in the first, second or last third, or in several places; named as in ELITR-Bench.
+# Answer position: in the first, second or last third, or in several places; named as in ELITR-Bench.
 POSITIONS = ("B", "M", "E", "S")
 SHORTEST = 700  # tokens of a transcript with room for one point
 
 Tokens = int | Callable[[Sequence["MeetingQuestion"]], int]
 _DRAFTS = 12
-_GAP = 30  # most tokens that stay unused before a passage
-_SMALL = 8  # most tokens that stay unused at the end
+_GAP = 30  # maximum unused tokens before a passage
+_SMALL = 8  # maximum unused tokens at the end
 
 
 @dataclass(frozen=True)
 class MeetingQuestion:
     type: str  # who, what, when or howmany
-    position: str  # B, M, E or S, see POSITIONS
-    text: str  # wording as a single question
-    # Wording after the question before it in a conversation; None if that has another subject.
+    position: str  # B, M, E or S; see POSITIONS
+    text: str  # standalone wording
+    # Wording as a follow-up to the previous question; None if that has another subject.
     follow_up: str | None
     answer: str  # the gold answer
-    options: tuple[str, ...]  # the values that people brought up, in random order; the answer is one of them
+    options: tuple[str, ...]  # the values proposed, in random order, including the answer
     right: int  # index of the answer in options
     forms: tuple[tuple[str, ...], ...]  # for each option, the accepted ways to state it
 
@@ -51,10 +51,10 @@ class MeetingQuestion:
 @dataclass(frozen=True)
 class SyntheticMeeting:
     id: str  # equal for equal seeds
-    # Parts of the transcript whose tokens were counted; each but the last one ends in a line break.
+    # Separately counted parts of the transcript; each but the last ends in a line break.
     passages: tuple[str, ...]
-    questions: tuple[MeetingQuestion, ...]  # questions in the order of a conversation
-    num_tokens: int  # number of tokens of the transcript with its line breaks
+    questions: tuple[MeetingQuestion, ...]  # in conversation order
+    num_tokens: int  # tokens of the transcript including line breaks
 
     @property
     def transcript(self) -> str:
@@ -73,14 +73,15 @@ def write_meeting(
     first: int = 0,
     count: Callable[[str], int] | None = None,
 ) -> SyntheticMeeting:
-    """Write a meeting of at most ``num_tokens`` tokens and few less.
+    """Generate a meeting of at most, and only slightly under, ``num_tokens`` tokens.
 
     Args:
         seed: any integer; equal seeds give equal meetings on every machine and Python version.
-        num_tokens: tokens of the transcript, or a function that returns them for the questions, whose prompt needs room too.
-        num_questions: number of questions, for each of which a meeting needs 350 tokens.
+        num_tokens: tokens of the transcript, or a function that computes them from the questions, whose
+            prompt needs room too.
+        num_questions: number of questions; a meeting needs 350 tokens for each.
         first: number of the first question in a series of meetings, over which types and positions alternate.
-        count: number of tokens of a text; by default those of cl100k.
+        count: returns a text's token count; by default with cl100k.
     """
     rough = num_tokens if isinstance(num_tokens, int) else num_tokens(())
     if num_questions < 1:
@@ -95,7 +96,7 @@ def write_meeting(
     def size(lines: Sequence[str]) -> int:
         return tokens(_text(lines))
 
-    # Long passages may leave no room for the last ones; then another draft is tried.
+    # Long passages may leave no room for the last ones; another draft is then tried.
     for draft in range(_DRAFTS):
         writer = _MeetingWriter(
             Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough
@@ -126,7 +127,7 @@ def _text(lines: Sequence[str]) -> str:
 
 
 class _MeetingWriter:
-    """A draft of a meeting: its questions, and the passages that settle each of their points, in order."""
+    """A draft of a meeting: its questions, and the passages that settle each point, in order."""
 
     def __init__(self, talk: Talk, number: int, first: int, num_tokens: int) -> None:
         self.talk, self.speech = talk, talk.speech
@@ -138,11 +139,11 @@ class _MeetingWriter:
         self.spans: dict[int, tuple[int, int]] = {}
         speech = self.speech
         for place in range(first, first + number):
-            # Pairs of neighbouring questions are about one subject.
+            # Neighbouring questions form pairs about one subject.
             follows = (place - first) % 2 == 1
             if not follows:
                 talk.reserved.append(talk.new_subject())
-            # The shift after each four gives every type every position.
+            # The shift after every four questions gives every type every position.
             position = POSITIONS[(place + place // 4) % 4]
             # An answer in several places needs a change; others may have one if there is room.
             changes = 1 if position == "S" or (num_tokens >= 1600 and speech.chance(0.4)) else 0
@@ -170,7 +171,7 @@ class _MeetingWriter:
         )
 
     def write(self, total: int) -> Iterator[Lines]:
-        """Yield the passages of the points at their places, with other talk between them."""
+        """Yield the points' passages at their positions, with other talk in between."""
         yield self._said(self.talk.opening())
         closing = self.talk.closing()
         for start, passage in self._plan(total, self.talk.count(closing) + _SMALL):
@@ -179,20 +180,20 @@ class _MeetingWriter:
             yield self._said(passage)
             self.spans[id(passage)] = before, self.used
         end = total - self.talk.count(closing)
-        # A farewell is omitted if the last passages ran over.
+        # The farewell is omitted if the last passages were too long.
         closing, end = (closing, end) if end >= self.used else ([], total)
         yield from self._talk_until(end, _SMALL)
         yield self._said(closing)
 
     def _said(self, lines: Lines) -> Lines:
         lines = self._after_another(lines)
-        # Passages are counted one by one: their sum is an upper bound of the tokens of the transcript.
+        # Passages are counted one by one: their sum is an upper bound for the transcript.
         self.used += self.talk.count(lines)
         self.last = last_speaker(lines) or self.last
         return lines
 
     def _after_another(self, lines: Lines) -> Lines:
-        """Return lines, after a word of another person if the last speaker would answer themselves."""
+        """Return lines, preceded by a word from someone else if the last speaker would answer themselves."""
         if not lines or last_speaker(lines[:1]) != self.last:
             return lines
         return [*turn(self.speech.other(self.last), self.speech.sentence("tiny")), *lines]
@@ -211,7 +212,7 @@ class _MeetingWriter:
                 yield self._said(lines)
 
     def _plan(self, total: int, closing: int) -> list[tuple[float, Lines]]:
-        """Return the earliest beginning of each passage in tokens; gaps within a third are random."""
+        """Return the earliest start of each passage in tokens; gaps within a third are random."""
         speech = self.speech
         thirds: list[list[tuple[float, Lines]]] = [[], [], []]
         for question, passages in zip(self.questions, self.passages, strict=True):
@@ -229,7 +230,7 @@ class _MeetingWriter:
             behind = list(accumulate(map(self.talk.count, passages), initial=0))
             start = max(self.used, total * place / 3 + _SMALL)
             end = total * (place + 1) / 3 - (closing if place == 2 else _SMALL)
-            # Gaps leave room for an exchange that runs over.
+            # Gaps leave room for an exchange that is too long.
             room = max(0.0, end - start - behind[-1] - _GAP)
             cuts = sorted(speech.random() * room for _ in passages)
             planned += zip(
@@ -248,7 +249,7 @@ class _MeetingWriter:
         return sorted([*planned, *later], key=lambda pair: pair[0])
 
     def positions(self) -> list[str]:
-        """Return the position of each answer in the finished meeting: the third of its tokens, or "S" for several."""
+        """Return each answer's position in the finished meeting: its third by tokens, or "S" for several."""
         found = []
         for passages in self.passages:
             ends = [end for passage in (passages[0], passages[-1]) for end in self.spans[id(passage)]]

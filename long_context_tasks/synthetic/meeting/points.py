@@ -1,9 +1,10 @@
-"""Write the passages in which a meeting settles a point.
+"""Generate the passages in which a meeting settles a point.
 
-Four people bring up a value each, in words that do not show which one will be taken. The value that is taken is then identified
-without being named: by who brought it up, by its reason, by excluding the others, or by its place. So neither the place of a
-value, nor how often it is named, nor the words next to it show that it is the answer; only a reader who follows the talk finds
-it. Later the meeting may come back to a point and settle it otherwise. Outdated notes never hold the answer.
+Four people propose a value each, in words that do not reveal which one will be chosen. The chosen value is
+then identified without being named: by who proposed it, by its reason, by excluding the others, or by its
+order. So neither a value's place, nor its frequency, nor the words next to it reveal that it is the answer;
+only a reader who follows the talk finds it. Later the meeting may return to a point and decide differently.
+Outdated notes never contain the answer.
 """
 
 import re
@@ -16,7 +17,7 @@ from long_context_tasks.synthetic.numbers import MONTHS, in_words, ordinal
 from long_context_tasks.synthetic.wording import Dice, items, words
 
 CLASSES = ("document", "event", "system")
-TYPES = ("who", "what", "when", "howmany")  # types of questions, named as in ELITR-Bench
+TYPES = ("who", "what", "when", "howmany")  # question types, named as in ELITR-Bench
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
 _NUMBERS = {"pages": (4, 96, 1), "people": (8, 240, 1), "machines": (2, 48, 1), "euros": (200, 9000, 50)}
@@ -30,9 +31,9 @@ class QuestionKind:
     name: str  # name of its plans
     type: str  # one of TYPES
     domain: str  # kind of its values
-    # Whether the meeting finds out the answer, as with the cause of a fault, and does not decide it.
+    # Whether the meeting discovers the answer, such as the cause of a fault, instead of deciding it.
     found: bool
-    classes: tuple[str, ...]  # subjects that it may be about, see CLASSES
+    classes: tuple[str, ...]  # possible subject classes; see CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ class Subject:
 
     @property
     def short(self) -> str:
-        """Return its name after the first mention, e.g. ``the consent form``."""
+        """Return the subject's name after its first mention, e.g. ``the consent form``."""
         return f"the {self.noun.rpartition(' ')[0]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A possible answer as people say it, with :data:`JOINED` for spaces, and the accepted ways to state it."""
+    """A possible answer as spoken, with :data:`JOINED` for spaces, and the accepted ways to state it."""
 
     text: str
     forms: tuple[str, ...]
@@ -60,12 +61,12 @@ class Value:
 @dataclass(frozen=True)
 class MeetingPoint:
     subject: Subject
-    kind: QuestionKind  # the kind of question about it
-    values: tuple[Value, ...]  # the values that people bring up, in order
-    speakers: tuple[str, ...]  # the person who brings up each value
+    kind: QuestionKind  # kind of the question about it
+    values: tuple[Value, ...]  # the values proposed, in order
+    speakers: tuple[str, ...]  # the person who proposes each value
     reasons: tuple[str, ...]  # a reason for each value; empty if no reasons are given
     leader: str  # the person who settles it
-    # Indices in values of the one that is taken, at first and after each change; the last one is the answer.
+    # Indices in values of the chosen one, at first and after each change; the last one is the answer.
     course: tuple[int, ...]
 
     @property
@@ -82,14 +83,14 @@ def kinds() -> tuple[QuestionKind, ...]:
 
 
 def draw_subject(dice: Dice, projects: Sequence[str], like: Subject | None = None) -> Subject:
-    """Draw a subject, or one with the noun of another and any project."""
+    """Draw a new subject, or one that reuses another subject's noun with any project."""
     group = like.group if like else dice.pick(CLASSES)
     noun = like.noun if like else dice.pick(items(FILE, group))
     return Subject(f"the {noun} {dice.pick(projects)}".replace(" ", JOINED), group, noun)
 
 
 def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> list[Value]:
-    """Draw different values of a domain; ``people`` are the tags among which persons are drawn."""
+    """Draw different values of a domain; ``people`` are the candidate tags for persons."""
     match domain:
         case "person":
             return [Value(tag, (tag[1:-1],)) for tag in dice.sample(people, number)]
@@ -131,12 +132,12 @@ def _time(quarter: int) -> Value:
 
 
 def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> MeetingPoint:
-    """Draw a point; the value that is taken is independent of everything else."""
+    """Draw a point; the chosen value is independent of everything else."""
     cast = speech.cast
     kind = speech.pick([kind for kind in kinds() if kind.type == type_ and subject.group in kind.classes])
     leader = cast.present[0] if speech.chance(0.75) else speech.other(cast.present[0])
     speakers = tuple(speech.people(CANDIDATES, leader))
-    # A person who speaks in the passage is not among its values.
+    # A speaker in the passage is not among its values.
     people = [
         person
         for person in (*cast.present, *cast.absent)
@@ -163,13 +164,13 @@ def topic(speech: Speech, point: MeetingPoint) -> str:
 
 
 def asked(speech: Speech, point: MeetingPoint, *, follow_up: bool) -> str:
-    """Return the question about a point, as a single one or after another about the same subject."""
+    """Return the question about a point, phrased as standalone or as a follow-up on the same subject."""
     text = speech.plain(f"ask.{point.kind.name}", 2 if follow_up else 1, s=point.subject.text)
     return text.replace(JOINED, " ")
 
 
 def discuss(speech: Speech, point: MeetingPoint, brief: bool = False) -> Lines:
-    """Return the passage in which a point is settled for the first time; ``brief`` omits most asides."""
+    """Return the passage that settles a point for the first time; ``brief`` omits most asides."""
     involved = (*point.speakers, point.leader, *(value.text for value in point.values))
     free = [person for person in speech.cast.present if person not in involved] or [point.leader]
     lines = turn(point.leader, speech.sentence("open", topic=topic(speech, point)))
@@ -218,8 +219,8 @@ def keep(speech: Speech, point: MeetingPoint) -> Lines:
 
 
 def stale(speech: Speech, point: MeetingPoint) -> Lines:
-    """Return an exchange in which outdated notes mention a value that was not taken in the end."""
+    """Return an exchange in which outdated notes mention a value that was not chosen in the end."""
     value = speech.pick([value for value in point.values if value != point.answer])
-    # People do not speak of themselves by name.
+    # People do not refer to themselves by name.
     people = speech.people(2, point.leader, *(one.text for one in point.values))
     return speech.exchange("stale", *people, v=value.text, topic=topic(speech, point))

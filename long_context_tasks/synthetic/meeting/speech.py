@@ -1,4 +1,4 @@
-"""Write how people talk in meetings: plans filled with names and numbers, then hesitations, repeats and false starts."""
+"""Generate meeting speech: plans filled with names and numbers, then hesitations, repeats and false starts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from long_context_tasks.synthetic.wording import Plan, PlanWriter, items, repair
 
 FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
-# Replaces the spaces inside subjects and values until the end, so that no hesitation falls there.
+# Replaces spaces inside subjects and values until the end, so that no hesitation is inserted there.
 JOINED = "\u00a0"
 _BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
 _JOINING = ("And", "But", "So")
@@ -19,7 +19,7 @@ _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<ot
 class Cast:
     """The tags of a meeting, with brackets as in ``[PERSON3]``."""
 
-    present: tuple[str, ...]  # people who speak; the first one leads the meeting
+    present: tuple[str, ...]  # speakers; the first one leads the meeting
     absent: tuple[str, ...]  # people who are only mentioned
     # projects, organizations, locations: other names that are mentioned
     projects: tuple[str, ...]
@@ -28,19 +28,19 @@ class Cast:
 
 
 class Speech(PlanWriter):
-    """Write the sentences of all people in a meeting."""
+    """Generate the sentences of all people in a meeting."""
 
     def __init__(self, cast: Cast, random: Callable[[], float]) -> None:
         super().__init__(random, *FILES)
         self.cast = cast
-        self.avoided: Sequence[str] = ()  # people whom a plan with an open person does not name
+        self.avoided: Sequence[str] = ()  # people not to be named by a plan with an open person
         self._values: dict[str, str] = {}
         self._decks: dict[str, list[Plan]] = {}
 
     def plain(self, name: str, line: int | None = None, /, **values: str) -> str:
-        """Return a sentence of a list without hesitations, from a shuffled deck of its lines or from one line.
+        """Return a sentence without hesitations, from a shuffled deck of a list's lines or from one line.
 
-        Fields that are not in ``values`` are drawn.
+        Fields missing from ``values`` are drawn.
         """
         self._values = values
         if line is not None:
@@ -65,7 +65,7 @@ class Speech(PlanWriter):
         ]
 
     def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field, drawing it at its first use in a sentence."""
+        """Return the text of a field, drawn at its first use in a sentence."""
         if field[0] not in self._values:
             self._values[field[0]] = self._drawn(field[0])
         return self._values[field[0]]
@@ -90,7 +90,7 @@ class Speech(PlanWriter):
         """Add hesitations, repeated words and false starts to a sentence."""
         random, repeated = self.random, items(FILE, "repeated")
         parts = text.split(" ")
-        # A hesitation would take over a reply of one or two words.
+        # A hesitation would dominate a reply of one or two words.
         if len(parts) < 3:
             return text.replace(JOINED, " ")
         out: list[str] = []
@@ -122,17 +122,17 @@ def _tidy(text: str) -> str:
 
 
 def _small(word: str) -> str:
-    """Return a word in lower case, unless it is "I" or the name of a day or a month."""
+    """Lowercase a word, unless it is "I" or the name of a day or month."""
     return word if word == "I" or word.endswith("day") or word in MONTHS else word[0].lower() + word[1:]
 
 
 def last_speaker(lines: Sequence[str]) -> str:
-    """Return the tag of the last speaker of some lines, or an empty string."""
+    """Return the tag of the last speaker, or an empty string."""
     tags = [line[1 : line.index(")")] for line in lines if line.startswith("(PERSON")]
     return f"[{tags[-1]}]" if tags else ""
 
 
 def turn(speaker: str, *sentences: str) -> list[str]:
-    """Return the lines of a turn, of which only the first has the speaker's tag."""
+    """Return the lines of a turn; only the first has the speaker's tag."""
     first, *rest = sentences
     return [f"({speaker[1:-1]}) {first}", *rest]

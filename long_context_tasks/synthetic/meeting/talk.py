@@ -1,4 +1,4 @@
-"""Write the talk between the points that are asked about, including other points."""
+"""Generate the talk between the points covered by questions, including other points."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,17 +18,17 @@ from long_context_tasks.synthetic.meeting.speech import Cast, Speech, turn
 from long_context_tasks.synthetic.wording import Dice
 
 _ROOM_FOR_POINT = 330  # tokens
-_TAGS = 24  # numbers that tags take
+_TAGS = 24  # numbers used for tags
 
 
 class Talk:
-    """Write reports on one subject after another, questions about them, asides, and points without a question."""
+    """Generate reports on successive subjects, questions about them, asides, and points without a question."""
 
     def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
         random = Random(seed).random
         self.speech = Speech(_make_cast(Dice(random), num_tokens), random)
-        self.count = count  # of the tokens of some lines
-        # Subjects of the points that are asked about; other points repeat their nouns with other projects.
+        self.count = count  # counts the tokens of lines
+        # Subjects of the points covered by questions; other points reuse their nouns with other projects.
         self.reserved: list[Subject] = []
         self._pending: deque[MeetingPoint] = deque()
         self._subject: Subject | None = None
@@ -42,7 +42,7 @@ class Talk:
                 return subject
 
     def more(self, room: float, last: str) -> Lines:
-        """Return lines of at most ``room`` tokens that settle no point that is asked about; none if no line fits."""
+        """Return at most ``room`` tokens of lines that settle no point with a question; none if nothing fits."""
         if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
             return self._other_point()
         lines = self._chat(room, last)
@@ -54,9 +54,9 @@ class Talk:
         return lines
 
     def _other_point(self) -> Lines:
-        """Return a passage of a point without a question, which may be changed later as well."""
+        """Return a passage about a point that no question covers; it, too, may be revised later."""
         speech = self.speech
-        # Changes of other points keep a change from marking the points that are asked about.
+        # Other points change too, so that a change does not mark the points covered by questions.
         if self._pending and speech.chance(0.5):
             return change(speech, self._pending.popleft(), 1)
         changes = 1 if speech.chance(0.35) else 0

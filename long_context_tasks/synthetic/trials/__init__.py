@@ -1,10 +1,11 @@
-"""Write medical abstracts of an invented medicine: reviews with studies to attribute, and counts of people to recall.
+"""Generate medical abstracts: reviews with studies to attribute, and counts of people to recall.
 
-A study has five features: illness, drug, age of the people, how the treatment was decided, and its comparison. A review's
-background asks for one value of each, in words that abstracts do not use; it includes a study if all five match. Every abstract
-also reports an earlier study by others, which has the required value exactly for the features that the study itself misses. So
-included and excluded studies mention the same values, and only their attribution to one of the two studies differs. Results are
-drawn so that all comparisons of a study have one outcome, from which its conclusion follows.
+Diseases and drugs are invented. A study has five features: illness, drug, age of the people, method of
+assignment, and comparison. A review's background requires one value of each, in words that abstracts do not
+use; it includes a study if all five match. Every abstract also reports an earlier study by others, which has
+the required value exactly for the features that the study itself misses. So included and excluded studies
+mention the same values, and only their attribution to one of the two studies differs. Results are drawn so
+that all comparisons of a study have the same outcome, from which its conclusion follows.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,11 +28,12 @@ _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"yeara": (1948, 1985), "yearb": (1986, 2023)}
 _MASS = {"child": (14, 38), "teen": (41, 66), "adult": (62, 84), "old": (57, 78)}
 _HEIGHT = {"child": (96, 142), "teen": (152, 174), "adult": (161, 179), "old": (156, 172)}
-# Numbers other than counts of people; a study adds some.
+# Ranges of numbers that do not count people; a study adds some.
 _RANGES = {"k": (2, 59), "small": (2, 12), "months": (3, 29), "span": (3, 104), "top": (20, 99)}
 _OUTCOMES = {1: "better", 0: "same", -1: "worse"}
-_CLEAR, _UNCLEAR = 2.7, 1.5  # least standard errors of a clear difference, and most of none
-# Lowest and highest share of the comparison group who get better or worse, and whether more are better (1) or not (-1).
+_CLEAR, _UNCLEAR = 2.7, 1.5  # minimum standard errors of a clear difference, and maximum of an unclear one
+# Lowest and highest share of the comparison group who get better or worse, and whether more are better (1) or
+# not (-1).
 _PAIRS = {"good": (0.2, 0.7, 1), "free": (0.15, 0.6, 1), "back": (0.1, 0.5, -1)}
 _LEVELS = {90: 1.645, 95: 1.96, 99: 2.576}
 _SECTIONS = (
@@ -44,7 +46,7 @@ _VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "resu
 
 
 class WrittenStudy(NamedTuple):
-    """A study that was screened for a review; its id consists of digits."""
+    """A study screened for a review; its id consists of digits."""
 
     id: str
     title: str
@@ -54,7 +56,7 @@ class WrittenStudy(NamedTuple):
 
 @dataclass(frozen=True)
 class WrittenReview:
-    """A systematic review; at least one of its studies is included and one is not."""
+    """A systematic review with at least one included and one excluded study."""
 
     title: str
     background: str
@@ -63,7 +65,7 @@ class WrittenReview:
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a study: names of illness and drug, and one of each of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
+    """The features of a study: illness, drug, and one each of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
 
     disease: str
     drug: str
@@ -74,7 +76,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Topic:
-    """Names in the studies of a review, those of its question first; ``std`` is the established remedy."""
+    """Names in a review's studies, those in its question first; ``std`` is the established remedy."""
 
     diseases: tuple[str, ...]
     drugs: tuple[str, ...]
@@ -82,7 +84,7 @@ class Topic:
 
 
 class TrialWriter(PlanWriter):
-    """Write one abstract after another."""
+    """Generate successive abstracts."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(Random(seed).random, _FILE, varied=_VARIED)
@@ -94,7 +96,7 @@ class TrialWriter(PlanWriter):
         self.labels: dict[str, None] = {}
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
-        """Return different names of one word of each list; no two share their first word."""
+        """Return different names, each from one word per list; no two share their first word."""
         names: dict[str, str] = {}
         while len(names) < number:
             parts = [self.pick(_words(name)) for name in lists]
@@ -111,13 +113,14 @@ class TrialWriter(PlanWriter):
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
-        """Return the features of a study and of the earlier one that it reports; an excluded study misses one or two."""
+        """Return the features of a study and of its earlier one; an excluded study misses one or two."""
         missed: set[str] = set()
         if not included:
             number = 1 if self.chance(0.75) else 2
             while len(missed) < number:
                 missed.add(self.pick(_FEATURES))
-        # The earlier study takes the required value where the study itself misses it, so every abstract mentions all five.
+        # The earlier study has the required value where the study itself misses it, so every abstract
+        # mentions all five.
         values = zip(_FEATURES, (topic.diseases, topic.drugs, WHO, WAYS, VERSUS), strict=True)
         others = {
             name: self.pick([value for value in every if value != getattr(wanted, name)])
@@ -144,15 +147,15 @@ class TrialWriter(PlanWriter):
         return self._other(role, form)
 
     def _count(self, number: int, form: str) -> str:
-        """Return a count of people, in words if the form is "w", in digits if it is "d"."""
+        """Return a count of people, in words for form "w", in digits for "d"."""
         self.labels[str(number)] = None
-        # Papers write small counts in words, and readers of lists must find these too.
+        # Papers write small counts in words, and a system that lists counts must find these too.
         if number < 1000 and form != "d" and (form or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
         return f"{number:,}" if self.chance(0.8) else str(number)
 
     def _other(self, role: str, form: str) -> str:
-        """Return a number that does not count people, or a name."""
+        """Return a name, or a number that does not count people."""
         if role in self.ranges:
             number = self.numbers.draw(*self.ranges[role], asked=False)
             return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
@@ -180,14 +183,14 @@ class TrialWriter(PlanWriter):
         return f"{self.decimal(3, 93)}%"
 
     def _interval(self, between: Callable[[float], float], digits: int) -> str:
-        """Return a confidence interval; ``between`` maps a number of standard errors to its end."""
+        """Return a confidence interval; ``between`` maps a number of standard errors to a bound."""
         levels = {level: z for level, z in _LEVELS.items() if not self.numbers.is_asked(level)}
         level = self.pick(list(levels)) if levels else 95
         low, high = (f"{_rounded(between(side * _LEVELS[level]), digits):.{digits}f}" for side in (-1, 1))
         return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
 
     def _effect(self) -> float:
-        """Return the effect of the drug in standard errors, which fits the outcome of the study."""
+        """Return the drug's effect in standard errors, consistent with the study's outcome."""
         size = self.random()
         return self.outcome * (0.3 + _CLEAR + 3 * size) if self.outcome else 2.6 * size - 1.3
 
@@ -195,7 +198,7 @@ class TrialWriter(PlanWriter):
         return self.outcome * effect >= _CLEAR if self.outcome else abs(effect) <= _UNCLEAR
 
     def _results(self) -> dict[str, str]:
-        """Return results that agree with each other: estimates are in their intervals, and p values follow from them."""
+        """Return consistent results: estimates are inside their intervals, and p-values follow from them."""
         people, random = self.people, self.random
         error, base = 0.5 + 2 * random(), round(17 + 17 * random(), 1)
         diff = _rounded(error * self._effect(), 1)
@@ -229,7 +232,7 @@ class TrialWriter(PlanWriter):
             shares = people[name] / arms[0], people[f"{name}b"] / arms[1]
             found[f"{name}_p"] = _p(_contrast(*shares, arms))
         for name in ("days", "spells"):
-            # Fewer are better.
+            # Lower values are better.
             more = self.numbers.draw(30, 59, asked=False)
             after = next(number for number in count(more + 1) if not self.numbers.is_asked(number))
             fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else after
@@ -260,8 +263,8 @@ class TrialWriter(PlanWriter):
         )
 
     def _sizes(self) -> None:
-        """Draw the outcome and the numbers of people, of which parts and wholes may all be answers."""
-        # A few large trials keep the length of a number from showing whether it counts people.
+        """Draw the outcome and the numbers of people; parts and totals may all be answers."""
+        # A few large trials prevent a number's length from revealing whether it counts people.
         largest = 16_000 if self.chance(0.16) else 420
         self.outcome = self.pick((1, 1, 0, 0, -1))
         while True:
@@ -281,7 +284,7 @@ class TrialWriter(PlanWriter):
         }
 
     def _pair(self, name: str, low: float, high: float, sign: int) -> bool:
-        """Draw how many of each group get better (sign 1) or worse (-1); return whether they fit the outcome."""
+        """Draw how many in each group get better (sign 1) or worse (-1); return whether they fit the outcome."""
         arms = self.people["arma"], self.people["armb"]
         for _ in range(9):
             control = self.numbers.draw(ceil(low * arms[1]), ceil(high * arms[1]), asked=True)
@@ -320,7 +323,7 @@ class TrialWriter(PlanWriter):
         self.text["form"] = self.pick(("tablets", "capsules"))
         names = {"disease": own.disease, "diseaseb": earlier.disease}
         names |= {"drug": own.drug, "drugb": earlier.drug}
-        # If a sentence mentions both, the order does not show which is which.
+        # If a sentence mentions both, their order does not reveal which is which.
         for kind, one, two in (("d", own.disease, earlier.disease), ("r", own.drug, earlier.drug)):
             first, second = (one, two) if self.chance(0.5) else (two, one)
             names |= {f"{kind}a": first, f"{kind}b": second}
@@ -393,7 +396,7 @@ def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:
 
 
 def _log_ratio(counts: tuple[int, int], sizes: tuple[int, int]) -> tuple[float, float]:
-    """Return the logarithm of the ratio of two shares, and its standard error."""
+    """Return the log ratio of two proportions, and its standard error."""
     ratio = counts[0] / sizes[0] / (counts[1] / sizes[1])
     return log(ratio), sqrt(1 / counts[0] + 1 / counts[1])
 
@@ -403,7 +406,7 @@ def _rounded(number: float, digits: int) -> float:
 
 
 def _p(z: float) -> str:
-    """Return the two-sided p value of a normal deviate, worded as in a paper."""
+    """Return a normal deviate's two-sided p-value, worded as in a paper."""
     value = erfc(abs(z) / sqrt(2))
     return f"p = {min(value, 0.99):.2f}" if value >= 0.01 else "p < 0.01" if value >= 0.001 else "p < 0.001"
 
@@ -412,8 +415,8 @@ def _tidy(text: str) -> str:
     return without_gaps(repair(text), ".,;:")
 
 
-CHARACTERS_PER_TOKEN = 4.18  # mean of many texts in cl100k tokens
-INCLUDED = 0.4  # share of studies that a review includes
+CHARACTERS_PER_TOKEN = 4.18  # mean over many texts, in cl100k tokens
+INCLUDED = 0.4  # fraction of studies that a review includes
 
 
 def _ids(random: Random) -> Iterator[str]:
@@ -426,7 +429,7 @@ def _ids(random: Random) -> Iterator[str]:
 
 
 class Review:
-    """An endless review of a seed, from which reviews of any length are taken."""
+    """An endless review generated from a seed, from which reviews of any length are taken."""
 
     def __init__(self, seed: int) -> None:
         writer = TrialWriter(stream(seed, "review"))
@@ -439,7 +442,8 @@ class Review:
     def __call__(self, tokens: int) -> WrittenReview:
         """Return the fewest studies that reach a number of tokens, at least two.
 
-        A longer review begins with the shorter one and has the same background. Tokens are those of titles and abstracts.
+        A longer review extends the shorter one and has the same background. Only titles and abstracts count
+        as tokens.
         """
 
         def size(study: WrittenStudy) -> int:
@@ -451,7 +455,7 @@ class Review:
 
 def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[WrittenStudy]:
     ids = _ids(Random(stream(seed, "review ids")))
-    # Whether the first study is included is random, so that its place does not show it.
+    # Whether the first study is included is random, so that its place reveals nothing.
     first = writer.chance(0.5)
     for number in count():
         # The first two differ, so that the shortest review has a study of each kind.
@@ -461,20 +465,23 @@ def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> 
 
 
 class Abstracts:
-    """An endless text of a seed with an abstract per paragraph. Labels are the counts of people in digits without commas."""
+    """An endless text generated from a seed, one abstract per paragraph.
+
+    Labels are the counts of people in digits without commas.
+    """
 
     def __init__(self, seed: int) -> None:
         self._paragraphs = Growing(_abstracts(seed))
 
     def __call__(self, tokens: int) -> LabelledText:
-        """Return the fewest abstracts that reach a number of tokens; a longer text begins with the shorter one."""
-        # An empty line joins paragraphs.
+        """Return the fewest abstracts that reach a number of tokens; a longer text extends the shorter one."""
+        # Paragraphs are joined by an empty line.
         size, characters = (lambda paragraph: len(paragraph.text) + 2), tokens * CHARACTERS_PER_TOKEN
         return LabelledText("Abstracts of clinical studies", self._paragraphs.first(characters, size))
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:
-    """Yield abstracts without end, five to twelve of each topic."""
+    """Yield abstracts endlessly, five to twelve per topic."""
     writer = TrialWriter(stream(seed, "abstracts"))
     ids = _ids(Random(stream(seed, "abstract ids")))
     while True:
