@@ -21,10 +21,12 @@ from tiny_model import demo_model
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
+from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.response import Response
 
 TOYS = Path(__file__).with_name("toys")
-KEYS, RIDDLES = "registers_keys_1k", "riddles_short"
+KEYS, RIDDLES, TALK = "registers_keys_1k", "riddles_short", "riddles_talk"
 
 
 @pytest.fixture
@@ -102,10 +104,17 @@ def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
     assert one != other
 
 
+@pytest.mark.usefixtures("toys")
+def test_turns_of_a_conversation_without_a_judge_are_scored_one_by_one(data: Path) -> None:
+    task = catalogue.load_task(TALK, {"lct_data_dir": str(data)})
+    answers = [Response("1"), Response("a joke")]
+    assert [turn["found"].value for turn in score_turns(task, task.cases.cases[0], answers)] == [1.0, 0.0]
+
+
 @pytest.mark.hosts
 @pytest.mark.usefixtures("toys")
 def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
-    tasks = f"{KEYS},{RIDDLES}"
+    tasks = f"{KEYS},{RIDDLES},{TALK}"
     has_inspect = importlib.util.find_spec("inspect_ai") is not None
     options = {
         "LCT_DATA_DIR": str(data),
@@ -142,9 +151,9 @@ def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
         run_host(
             ["opencompass", config, "--debug", "-w", str(tmp_path / "oc")], tmp_path, {**options, **served}
         )
-        assert len(sent) == 8 and sent == sorted(map(messages_hash, server.requests))
+        assert len(sent) == 4 + 4 + 2 * 4 and sent == sorted(map(messages_hash, server.requests))
         if has_inspect:
-            names = [f"long_context_tasks/{task}" for task in (KEYS, RIDDLES)]
+            names = [f"long_context_tasks/{task}" for task in (KEYS, RIDDLES, TALK)]
             asking = [
                 "--model",
                 "openai-api/openai/stub",
@@ -155,13 +164,13 @@ def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
             ]
             third = ["inspect", "eval", *names, *asking, "--log-dir", str(tmp_path / "logs")]
             run_host(third, tmp_path, options)
-    for task in (KEYS, RIDDLES):
+    for task, found in ((KEYS, None), (RIDDLES, 1.0), (TALK, [1.0, 0.0])):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         assert ours.scores == theirs.scores and ours.prompts == theirs.prompts
         if has_inspect:
             third_run = read_inspect(tmp_path / "logs", task)
             assert ours.scores == third_run.scores and ours.prompts == third_run.prompts
-    assert {score["found"] for score in ours.scores.values()} == {1.0}
+        assert found is None or all(score["found"] == found for score in ours.scores.values())
     plan = run_command(["lct", "plan", "--tasks", tasks, "--model", "stub"], tmp_path, options)
     assert KEYS in plan and RIDDLES in plan
     results = [str(tmp_path / name) for name in ("lm_eval", "oc", "logs") if (tmp_path / name).is_dir()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -47,7 +48,8 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     [heat] = options.heat_maps
     counts = [[7] * 5 for _ in heat.map.y]
     values = [row[:5] for row in heat.map.values]
-    heat = heat._replace(map=replace(heat.map, x=heat.map.x[:5], values=values, counts=counts))
+    names = [heat.map.x[0], *(f"{number} tenths into the whole context" for number in range(1, 5))]
+    heat = heat._replace(map=replace(heat.map, x=names, values=values, counts=counts))
     options = replace(options, published=(*options.published, copied), heat_maps=[heat])
     collection = collection_of(cells, cases)
     hosts = [
@@ -128,6 +130,21 @@ def test_cells_of_a_map_say_on_how_many_cases_they_rest(page: Reader) -> None:
     assert "n is the number of cases" in last.text
     cells = page.js("return [...arguments[0].querySelectorAll('tbody td')].map(e => e.textContent)", last)
     assert cells[:2] == ["0.9, n 7", "0.45, n 7"] and cells.count("–") == 1
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_below_a_map_do_not_overlap(page: Reader, width: int) -> None:
+    screen(page, width)
+    page.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    page.js("[...document.querySelectorAll('[data-figure]')].at(-1).scrollIntoView()")
+    page.wait(lambda: page.texts(".heatmap-label text") or None)
+    # A name that is turned has a box that is higher than its line.
+    boxes = page.js(
+        "return [...document.querySelectorAll('figure:last-of-type .xtick text')].map(e => e.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) > 2
+    for first, second in pairwise(boxes):
+        assert first["right"] < second["left"] or first["height"] > 20
 
 
 @pytest.mark.parametrize("where", ["task", "model"])

@@ -146,7 +146,7 @@
     layout.xaxis.type = layout.yaxis.type = "category";
     layout.yaxis.autorange = "reversed";
     for (const axis of [layout.xaxis, layout.yaxis]) Object.assign(axis, { showgrid: false, automargin: true, linecolor: "rgba(0,0,0,0)" });
-    layout.xaxis.tickangle = spec.x.length > 6 || innerWidth < 600 ? -45 : 0;
+    layout.xaxis.autotickangles = [0, -45, -90]; // the first at which names do not overlap
     layout.xaxis.title.standoff = 16;
     layout.height = Math.min(400, 210 + 40 * spec.y.length);
     layout.plot_bgcolor = ink("track"); // what has no value differs from the lowest one
