@@ -1,8 +1,9 @@
-"""Everything that this package changes in lm-eval 0.4.13, which has no entry points for tasks, tables or weights yet.
+"""All changes to lm-eval 0.4.13, which has no entry points for tasks, tables or weights.
 
-:data:`PATCHES` at the end is the whole list. The start-up hook (``startup/long_context_tasks_hook.py``) applies it when lm-eval is imported,
-:class:`~.task.CaseTask` applies it again when lm-eval has made its model, for modules that were not loaded before. Every patch fails soft: a
-version of lm-eval that we have not seen runs without it, and one warning is logged.
+:data:`PATCHES` at the end is the complete list. The start-up hook (``startup/long_context_tasks_hook.py``)
+applies it when lm-eval is imported; :class:`~.task.CaseTask` applies it again after lm-eval has created its
+model, for modules loaded in the meantime. Every patch fails softly: an unknown version of lm-eval runs
+without it, and one warning is logged.
 """
 
 import contextlib
@@ -17,36 +18,37 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# Our models by the name that --model takes; each is imported when it is used.
+# Our models by their --model name; each is imported on use.
 MODELS: Mapping[str, str] = {
     "lct_hf": "long_context_tasks.hosts.lm_eval.models.attention:AttentionLM",
     "lct_kvpress": "long_context_tasks.hosts.lm_eval.models.kvpress:KVPressLM",
 }
-_TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as our YAML files name it
-_N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases of a task of ours
-_LOADED = (
-    "_lct_loaded"  # attribute of a TaskManager: our tasks and groups that it has loaded before the model
-)
+_TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as named in our YAML files
+_N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases in one of our tasks
+_LOADED = "_lct_loaded"  # TaskManager attribute: our tasks and groups loaded before the model
 _Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Patch:
-    module: str  # a module of lm-eval; it is not imported here, because most runs need only some of them
+    module: str  # an lm-eval module, not imported here because most runs need only some of them
     function: str  # in the module: ``TaskManager.__init__``
-    change: Callable[[_Function], _Function]  # returns the function that takes its place
-    lost: str  # disadvantage for users if the patch cannot be applied
+    change: Callable[[_Function], _Function]  # returns the replacement function
+    lost: str  # consequence for users if the patch cannot be applied
     needs: tuple[str, ...] = ()  # other methods of the class that the change calls
 
 
 def extend_lm_eval() -> None:
-    """Apply all patches and register our models. Nothing heavy is imported: this runs in every program that imports lm-eval."""
+    """Apply all patches and register our models.
+
+    Imports nothing heavy, because it runs in every program that imports lm-eval.
+    """
     apply_patches()
     register_models()
 
 
 def apply_patches() -> None:
-    """Apply the patches of the modules that are loaded, each once."""
+    """Apply the patches for all loaded modules, each once."""
     lost = []
     for patch in PATCHES:
         if (module := sys.modules.get(patch.module)) is None:
@@ -74,8 +76,8 @@ def _warn(message: str) -> None:
 
 
 def register_models() -> None:
-    with contextlib.suppress(ImportError):  # a host without our models still gets our tasks
-        import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
+    with contextlib.suppress(ImportError):  # if our models cannot be registered, our tasks still work
+        import lm_eval.models  # noqa: F401 - lm-eval adds its own models only to an empty registry
         from lm_eval.api.registry import model_registry
 
         for name, target in MODELS.items():
@@ -84,13 +86,13 @@ def register_models() -> None:
 
 
 def is_command(words: Sequence[str]) -> bool:
-    """Return whether a command line is lm-eval's."""
+    """Return whether a command line runs lm-eval."""
     path = Path(words[0]) if words else Path()
     return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
 
 
 def _searching_our_tasks(initialise: _Function) -> _Function:
-    """Search our task files after lm-eval's own and before ``include_path``, so that users can override a task of ours."""
+    """Search our task files after lm-eval's own and before ``include_path``, which can override them."""
     signature = inspect.signature(initialise)
     if "include_path" not in signature.parameters:
         raise TypeError("no argument include_path")
@@ -99,7 +101,7 @@ def _searching_our_tasks(initialise: _Function) -> _Function:
         bound = signature.bind(self, *args, **kwargs)
         given = bound.arguments.get("include_path") or []
         theirs = list(given) if isinstance(given, (list, tuple)) else [given]
-        # With include_defaults=False the user asks for their own folders only.
+        # With include_defaults=False the user wants only their own folders.
         if bound.arguments.get("include_defaults", True) is not False:
             bound.arguments["include_path"] = [*_our_folders(theirs), *theirs]
         initialise(*bound.args, **bound.kwargs)
@@ -108,9 +110,9 @@ def _searching_our_tasks(initialise: _Function) -> _Function:
 
 
 def _our_folders(theirs: Sequence[Any]) -> list[Path]:
-    """Return the folder with our task files, unless the user's folders hold it.
+    """Return the folder with our task files, unless the user's folders contain it.
 
-    If it cannot be made, lm-eval still runs its own tasks.
+    If it cannot be created, lm-eval still runs its own tasks.
     """
     from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
@@ -121,13 +123,16 @@ def _our_folders(theirs: Sequence[Any]) -> list[Path]:
             f"long_context_tasks: lm-eval does not see our tasks ({type(error).__name__}: {error})\n"
         )
         return []
-    # lm-eval warns of every task that it finds twice.
+    # lm-eval warns about every task that it finds twice.
     above = {ours.resolve(), *ours.resolve().parents}
     return [] if above & {Path(folder).resolve() for folder in theirs} else [ours]
 
 
 def _loading_before_the_model(match: _Function) -> _Function:
-    """Load our tasks when the command line matches their names: missing data must not show after a large model has been loaded."""
+    """Load our tasks when the command line matches their names.
+
+    Missing data are thus reported before a large model is loaded.
+    """
 
     def match_tasks(self: Any, task_list: list[str]) -> list[str]:
         names: list[str] = match(self, task_list)
@@ -149,8 +154,8 @@ def _taking_loaded_tasks(load: _Function) -> _Function:
 
 
 def _holds_ours(index: Mapping[str, Any], name: str) -> bool:
-    """Return whether a name is that of a task of ours, or of a group with one."""
-    config = getattr(index.get(name), "cfg", None) or {}  # a tag has none
+    """Return whether a name is one of our tasks or a group that contains one."""
+    config = getattr(index.get(name), "cfg", None) or {}  # tags have none
     members = config.get("task")
     if isinstance(members, list):
         return any(isinstance(member, str) and _holds_ours(index, member) for member in members)
@@ -158,9 +163,9 @@ def _holds_ours(index: Mapping[str, Any], name: str) -> bool:
 
 
 def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
-    """Weigh the tasks of a pooled group of ours by their scored cases, so that its mean is that over all scored cases.
+    """Weight the tasks in one of our pooled groups by scored cases, so that its mean covers all scored cases.
 
-    lm-eval weighs by all cases, and a task without any scored case would leave the group without a mean.
+    lm-eval weights by all cases, and a task without scored cases would leave the group without a mean.
     """
 
     def aggregate_scored(self: Any, task_metrics: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -174,7 +179,7 @@ def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
         if not pooled or not scored or not all(_N_SCORED in task_metrics[name] for name in tasks):
             return aggregate(self, task_metrics)
         if all(numbers["sample_len"] == 1 for numbers in scored.values()):
-            # lm-eval would divide by zero for the standard error, and the run would lose its answers.
+            # lm-eval's standard error would divide by zero, and the run would lose its answers.
             scored = {
                 name: {key: "N/A" if "_stderr," in key else value for key, value in numbers.items()}
                 for name, numbers in scored.items()
@@ -186,7 +191,7 @@ def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
 
 
 def _with_our_tables(make: _Function) -> _Function:
-    """Shorten the table of our tasks, which have some 25 numbers each, and add one of scores by length."""
+    """Shorten the table for our tasks, which have some 25 numbers each, and add one by length."""
 
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
         shown, by_length = result_dict, ""
@@ -198,7 +203,7 @@ def _with_our_tables(make: _Function) -> _Function:
             try:
                 shown = with_main_metrics(result_dict, column)
                 by_length = by_length_table(result_dict, column)
-            except Exception:  # the results are written; a table must not end the run
+            except Exception:  # the results are written; a table error must not end the run
                 logger.exception("lm-eval's own table follows, with all metrics")
         return f"{make(shown, column, *args, **kwargs)}{by_length}"
 
@@ -210,17 +215,18 @@ def is_ours(request: object) -> bool:
 
 
 def is_api_model(model: object) -> bool:
-    # Without its module no such model can exist; importing it would load HTTP clients for every local model.
+    # No such model can exist unless its module is loaded; importing it would load HTTP clients for local
+    # models.
     module = sys.modules.get("lm_eval.models.api_models")
     return module is not None and isinstance(model, module.TemplateAPI)
 
 
 def _keeping_answers(generate: _Function) -> _Function:
-    """Let a run go on after a refusal for length, and hand on thinking that has no answer.
+    """Make a run continue after a context-length rejection, and pass on thinking that has no answer.
 
-    lm-eval retries every HTTP error and then ends the run without its answers. For requests of our tasks, a refusal for length
-    becomes the response ``REFUSED`` (see :mod:`~long_context_tasks.hosts.window`), which is scored as ``does_not_fit``. All other errors, and
-    all other tasks, are left to lm-eval.
+    lm-eval retries every HTTP error and then ends the run without its answers. For requests from our tasks, a
+    context-length rejection becomes the response ``REFUSED`` (see :mod:`~long_context_tasks.hosts.window`),
+    which is scored as ``does_not_fit``. All other errors and all other tasks are left to lm-eval.
     """
 
     def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
@@ -235,7 +241,7 @@ def _keeping_answers(generate: _Function) -> _Function:
                 "model_call": _converting(self),
                 "amodel_call": _converting_async(self),
             }
-            # On the object and not on its class, so that they end with this call.
+            # Set on the instance, not its class, so that they are removed after this call.
             vars(self).update(replaced)
             try:
                 answers = generate(self, ours, *args, **kwargs)
@@ -249,7 +255,7 @@ def _keeping_answers(generate: _Function) -> _Function:
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
-    """Refuse prompts that lm-eval would cut from the left without a message, as it does with prompts that it sends as tokens."""
+    """Reject prompts that lm-eval would silently truncate from the left because it sends them as tokens."""
     from long_context_tasks.schema import InputError
 
     if not model.tokenized_requests:
@@ -257,7 +263,7 @@ def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
     for request in requests:
         prompt, settings = request.args
         room = model.max_length - settings["max_gen_toks"]
-        # A token has at least one byte: most prompts need not be encoded.
+        # A token has at least one byte, so most prompts need not be encoded.
         if not request.window_is_unchecked or len(prompt.encode("utf-8", "surrogatepass")) <= room:
             continue
         if len(model.tok_encode(prompt)) > room:
@@ -268,9 +274,10 @@ def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
 
 
 def _with_thinking(parse: _Function) -> _Function:
-    """Mark the thinking of a response without content as unfinished and use it as the content, the only part that lm-eval reads.
+    """Mark the thinking in a response without content as unfinished, and use it as the content.
 
-    Servers that separate the thinking send such responses when the answer budget ends too early.
+    lm-eval reads only the content. Servers that separate the thinking send such responses if the answer
+    budget is used up too early.
     """
     from long_context_tasks.schema.completion import thinking_of
     from long_context_tasks.schema.thinking import OPEN
@@ -287,7 +294,8 @@ def _with_thinking(parse: _Function) -> _Function:
 
 
 def _checked(output: Any) -> dict[str, Any]:
-    # lm-eval would score a body without a completion as an empty response. It tries again, and ends the run after its last try.
+    # lm-eval would score a body without a completion as an empty response. The error makes it retry, and ends
+    # the run after the last try.
     from long_context_tasks.schema.completion import NoCompletion, mended
 
     try:
@@ -298,7 +306,7 @@ def _checked(output: Any) -> dict[str, Any]:
 
 
 def _converting(model: Any) -> _Function:
-    """Return ``model_call`` with refusals for length as responses."""
+    """Return ``model_call`` with context-length rejections converted to responses."""
     import requests
 
     from long_context_tasks.hosts.window import REFUSED, is_length_refusal
@@ -314,24 +322,24 @@ def _converting(model: Any) -> _Function:
                 raise
             if len(messages) == 1:
                 return _completion([REFUSED])
-            # One prompt of a batch is too long: send each by itself.
+            # One prompt in a batch is too long, so each is sent separately.
             each = [model_call([message], generate=generate, **kwargs) for message in messages]
             return _completion(
                 [text for outputs in each for text in model.parse_generations(outputs=outputs)]
             )
-        return _checked(outputs)  # here, so that lm-eval tries again
+        return _checked(outputs)  # checked here, so that lm-eval retries
 
     return model_call
 
 
 def _completion(texts: Sequence[str | None]) -> dict[str, Any]:
-    """Return the body of a chat completion and of a text completion in one."""
+    """Return one body that works as both a chat completion and a text completion."""
     choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
     return {"choices": choices}
 
 
 def _converting_async(model: Any) -> _Function:
-    """Return ``amodel_call`` with refusals for length as responses."""
+    """Return ``amodel_call`` with context-length rejections converted to responses."""
     import aiohttp
 
     from long_context_tasks.hosts.window import REFUSED, is_length_refusal
@@ -341,7 +349,8 @@ def _converting_async(model: Any) -> _Function:
     async def amodel_call(
         session: Any, sem: Any, messages: Sequence[Any], *, cache_keys: list[Any] | None = None, **kwargs: Any
     ) -> Any:
-        # The exception that lm-eval sees does not have the body, which tells a refusal from other errors.
+        # lm-eval's exception lacks the body, which distinguishes a context-length rejection from other
+        # errors.
         watched = _WatchedSession(session)
         try:
             return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)
@@ -360,7 +369,7 @@ def _converting_async(model: Any) -> _Function:
 
 
 class _WatchedSession:
-    """Passes requests on to an aiohttp session; keeps the body of an error, and keys out of it."""
+    """Forwards requests to an aiohttp session; records the body of an error without exposing keys."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -376,7 +385,7 @@ class _WatchedSession:
 
 
 class _WithoutKey:
-    """A response whose errors do not repeat the headers of the request: lm-eval logs them, key included."""
+    """A response whose errors omit the request headers, because lm-eval logs them, API key included."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -389,7 +398,7 @@ class _WithoutKey:
             self._response.raise_for_status()
 
     async def json(self, **kwargs: Any) -> Any:
-        with _error_without_headers():  # raised for another type of content
+        with _error_without_headers():  # raised for an unexpected content type
             return await self._response.json(**kwargs)
 
 
@@ -408,7 +417,7 @@ def _error_without_headers() -> Iterator[None]:
 
 
 def _without_refusals(get: _Function) -> _Function:
-    """Keep refusals out of lm-eval's cache: the next run may use a server with a larger window."""
+    """Keep rejections out of lm-eval's cache, because the next run may use a server with a larger window."""
 
     def forget(store: Any, requests: Sequence[Any]) -> None:
         from lm_eval.api.model import hash_args
@@ -425,7 +434,7 @@ def _without_refusals(get: _Function) -> _Function:
             return method
 
         def generate_until(requests: Sequence[Any]) -> Any:
-            forget(self.dbdict, requests)  # a killed run leaves what its model wrote
+            forget(self.dbdict, requests)  # a killed run leaves rejections in the cache
             answers = method(requests)
             forget(self.dbdict, requests)
             return answers

@@ -1,6 +1,7 @@
-"""Reads lm-eval's ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``. Checked against lm_eval 0.4.13.
+"""Read lm-eval's ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``. Checked against lm_eval 0.4.13.
 
-Each line of samples holds a whole prompt, so that a file may have gigabytes; one line is held at a time.
+Each sample line contains a whole prompt, so a file may be gigabytes long; only one line is in memory at a
+time.
 """
 
 import json
@@ -28,23 +29,24 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 
-FILTER = ",none"  # end of lm-eval's keys for a metric: the name of the filter, of which our tasks have none
+FILTER = ",none"  # suffix of lm-eval's metric keys: the filter's name; our tasks have no filter
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?!samples_).*?_?(?P<time>{_TIME})\.json", re.ASCII)
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", re.ASCII)
 _LIKELIHOOD = "loglikelihood_rolling"
 _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
-# The prompt of a sample is between the first two, its metrics follow the last; a quotation mark inside a text is escaped.
+# A sample's prompt is between the first two, its metrics follow the last; quotation marks inside a text are
+# escaped.
 _PROMPT, _AFTER_PROMPT = b', "arguments": {', b', "resps": '
 _METRICS = b', "target_hash": '
 _NAN = re.compile(rb"([:,] |\[)NaN")
-# lm-eval takes the name of a model from the first of these arguments, and from random characters without any.
+# lm-eval names a model after the first of these arguments, or with random characters if none is given.
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
 
 
 def model_name(row: Mapping[str, Any]) -> str:
-    """Return the model of a run, the same for the terminal and for reports.
+    """Return a run's model name, the same for the terminal and for reports.
 
     >>> model_name({"config": {"model": "hf", "model_args": {"pretrained": "some/model", "dtype": "auto"}}})
     'some/model'
@@ -61,7 +63,7 @@ def model_name(row: Mapping[str, Any]) -> str:
     name = str(row.get("model_name") or given)
     if not given and (not name or _RANDOM_NAME.fullmatch(name)):
         name = str(settings.get("model") or name)
-    # A model that keeps or attends in another way is another model.
+    # A model with a different cache or attention method is a separate model.
     return f"{name} ({settings['lct_method']})" if settings.get("lct_method") else name
 
 
@@ -114,7 +116,7 @@ def _has_our_name(task: str) -> bool:
     return True
 
 
-# Facts of a run for its provenance: those of the whole command, of the run's settings, of the task.
+# Provenance fields: those of the whole command, of the run's settings, and of the task.
 _OF_COMMAND = (
     *("transformers_version", "system_instruction", "chat_template_sha"),
     "total_evaluation_time_seconds",
@@ -130,7 +132,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     config = row["configs"][task]
     metadata = config["metadata"]
     name = str(metadata["task"])
-    # It becomes the name of files, and a run may come from a stranger.
+    # It becomes part of file names, and a run may be untrusted.
     if len(name) > 200:
         raise ValueError(f"a task's name of {len(name)} characters")
     settings = row.get("config") or {}
@@ -139,7 +141,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         for key, value in row.get("results", {}).get(task, {}).items()
         if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
     }
-    # With --predict_only lm-eval writes one number of its own.
+    # With --predict_only, lm-eval writes one number of its own.
     numbers = {} if "bypass" in numbers else numbers
     return run_with(
         metadata,
@@ -173,7 +175,7 @@ def _read(run: StoredRun, likely: bool) -> Iterator[StoredCase]:
 
 
 def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place of each sample in its file, and the sample without its prompt."""
+    """Yield each sample's location in its file, and the sample without its prompt."""
     if not run.files:
         raise InputError(
             f"{run.folder}: {run} ran without --log_samples, so that no responses are kept; run again with it"
@@ -204,7 +206,7 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _without_prompt(line: bytes) -> bytes:
-    """Drop the prompt, which is nearly all of a line, and write ``null`` for NaN; a line of another layout stays."""
+    """Drop the prompt, which is nearly the whole line, and replace NaN with ``null``; keep other layouts."""
     start = line.find(_PROMPT)
     end = line.find(_AFTER_PROMPT, start)
     if 0 < start < end:
@@ -223,7 +225,7 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
         if record := _record_in(text):
             responses = from_stored_form(record["response"], record["status"])
             verdicts = record["verdicts"]
-        # lm-eval writes None as a text; a prompt that was not sent has no raw responses.
+        # lm-eval writes None as a string; a prompt that was not sent has no raw responses.
         elif sample["resps"] and sample["resps"][0] and text != REFUSED:
             responses = [Response(text)]
     scores, reasons = _scores(sample, len(responses))
@@ -241,9 +243,9 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
 
 
 def sample_record(dialogue: Dialogue, verdicts: Sequence[Sequence[Any]]) -> str:
-    """Return what the sample log holds in place of a response in tasks with a judge or several turns.
+    """Return the text logged instead of a response if a task has a judge or several turns.
 
-    A JSON text, because lm-eval writes other objects in Python's notation.
+    It is JSON, because lm-eval writes other objects in Python notation.
     """
     text, status = stored_form(dialogue.responses, conversation=dialogue.task.is_conversation)
     record = {
@@ -268,7 +270,7 @@ def _record_in(text: str) -> dict[str, Any] | None:
 def _scores(
     sample: Mapping[str, Any], turns: int
 ) -> tuple[dict[str, tuple[float | None, ...]], tuple[str | None, ...]]:
-    """Return the scores of all turns by metric, and the reason of each turn; a conversation has a list for each key."""
+    """Return the scores of all turns by metric, and each turn's reason; dialogues have a list per key."""
     keys = [key for key in sample.get("metrics", ()) if key in sample]
     if "n" not in keys:
         return {}, ()
@@ -283,7 +285,7 @@ def _scores(
 
 
 def _likelihood(response: Any) -> float:
-    """Read a number, which lm-eval writes as text, in a list for each repeat."""
+    """Parse a number, which lm-eval writes as a string inside a list per repeat."""
     while isinstance(response, list | tuple):
         response = response[0]
     return float(response)

@@ -1,6 +1,6 @@
-"""The tables that lm-eval prints at the end of a run with tasks of ours.
+"""The tables that lm-eval prints at the end of a run that includes our tasks.
 
-Only the printed text changes: the results file keeps every number. Checked against lm_eval 0.4.13.
+Only the printed text changes; the results file keeps every number. Checked against lm_eval 0.4.13.
 """
 
 import math
@@ -23,7 +23,7 @@ from long_context_tasks.schema import InputError, format_length
 
 
 def with_main_metrics(results: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Return the results of a run with the main numbers only; ``column`` is the part that is printed, results or groups."""
+    """Return results with only the main numbers in ``column``, the printed part (results or groups)."""
     shown = {}
     for name, numbers in results[column].items():
         main = _main_metrics(name, results)
@@ -32,28 +32,32 @@ def with_main_metrics(results: Mapping[str, Any], column: str) -> dict[str, Any]
 
 
 def _main_metrics(name: str, results: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return headline and official metric of a task, or of the first task in a group; empty for tasks of other packages."""
+    """Return the headline and official metrics of a task, or of a group's first task.
+
+    Tasks from other packages have none.
+    """
     metadata = results["configs"].get(name, {}).get("metadata") or {}
     if "headline" not in metadata:
         members = results.get("group_subtasks", {}).get(name, ())
         return next(filter(None, (_main_metrics(member, results) for member in members)), ())
     try:
         official = catalogue.parse_task(name).card.official
-    except InputError:  # the task's package is not installed here
+    except InputError:  # the task's package is not installed
         official = ""
     return tuple(dict.fromkeys(filter(None, (metadata["headline"], official))))
 
 
 def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str, Any]:
-    """Keep the main metrics of a task, n, coverage and the counts of failures; of a group, every metric.
+    """Keep a task's main metrics, n, coverage and failure counts; for a group, keep every metric.
 
-    A headline without a value gets a dash: the counts explain it. Other metrics without a value are left out.
+    A headline without a value is shown as a dash, which the counts explain. Other metrics without a value are
+    omitted.
     """
     is_task = f"n{FILTER}" in numbers
     shown: dict[str, Any] = {}
     for key, value in numbers.items():
         metric = key.removesuffix(FILTER)
-        if metric == key:  # a fact such as the alias
+        if metric == key:  # metadata such as the alias
             shown[key] = value
         elif metric.endswith("_stderr"):
             continue
@@ -61,7 +65,7 @@ def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str
             if metric == main[0]:
                 shown[key] = "-"
         elif not is_task or metric in (*main, "n", "coverage") or _is_failure(metric, value):
-            # lm-eval prints four digits of every float.
+            # lm-eval prints four decimals of every float.
             shown[key] = int(value) if is_count(metric) else value
             error = numbers.get(f"{metric}_stderr{FILTER}")
             if isinstance(error, float) and not math.isnan(error):
@@ -74,7 +78,7 @@ def _is_failure(metric: str, value: Any) -> bool:
 
 
 def by_length_table(results: Mapping[str, Any], column: str) -> str:
-    """Return a table of our tasks by length, to print below lm-eval's last table; empty below another one."""
+    """Return a table of our tasks by length, printed below lm-eval's last table; empty below other tables."""
     entries = list(_entries(results))
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
@@ -95,7 +99,7 @@ def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:
 
 
 def _in_percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a task by plain name, rates in percent."""
+    """Return a task's numbers by plain name, with rates in percent."""
     points = metadata.get("points") or ()
     plain = {
         key.removesuffix(FILTER): value

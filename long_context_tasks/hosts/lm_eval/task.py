@@ -1,10 +1,11 @@
-"""The class of every task of ours in lm-eval. Checked against lm_eval 0.4.13.
+"""The class of all our tasks in lm-eval. Checked against lm_eval 0.4.13.
 
-lm-eval calls it in this order, once for each task: ``__init__`` loads the cases, ``build_all_requests`` renders their prompts and leaves
-out those that do not fit, ``apply_filters`` receives the responses, asks later turns and the judge, ``process_results`` scores each case,
-and the functions of :meth:`CaseTask.aggregation` compute the means.
+lm-eval calls it in this order, once per task: ``__init__`` loads the cases, ``build_all_requests`` renders
+their prompts and omits those that do not fit, ``apply_filters`` receives the responses, sends later turns and
+runs the judge, ``process_results`` scores each case, and the functions from :meth:`CaseTask.aggregation`
+compute the means.
 
-Documents hold ids only: the text of a case is rendered when its request is built.
+Documents contain only ids; a case's text is rendered when its request is built.
 """
 
 import json
@@ -47,31 +48,30 @@ from long_context_tasks.stats.means import RATES, Scale, interval_of_mean, resul
 logger = logging.getLogger(__name__)
 
 FILTER = "none"
-# End of the name of a metric's standard error. lm-eval computes none for our means, but prints one of this
-# name.
+# Suffix of a metric's standard error. lm-eval computes none for our means, but prints one with this name.
 STDERR = "_stderr"
-BYPASS = "bypass"  # lm-eval's metric of a run with --predict_only, and the value that it writes then
+BYPASS = "bypass"  # lm-eval's only metric with --predict_only, and its value
 BYPASSED = 999
-# Sent if no prompt fits: most of lm-eval's models fail on an empty list of requests.
+# Sent if no prompt fits, because most lm-eval models fail on an empty list of requests.
 _FILLER = "."
 
 
 @dataclass
 class CaseInstance(Instance):  # type: ignore[misc]
-    """A request of one of our tasks.
+    """A request from one of our tasks.
 
-    lm-eval keeps all requests until it ends. Python takes two bytes a character for a text with one typographic quote, so texts are kept
-    as UTF-8 and decoded when they are read.
+    lm-eval keeps all requests until it ends. Python needs two bytes per character for a text with a single
+    typographic quote, so texts are stored as UTF-8 and decoded on access.
     """
 
-    window_is_unchecked: bool = False  # the window was unknown when the request was built
-    # Returns the context of the case, for models that read it apart from the question; None for a prompt
+    window_is_unchecked: bool = False  # whether the window was unknown when the request was built
+    # Returns the case's context, for models that prefill it separately from the question; None for a prompt
     # without one.
     context: Callable[[], str] | None = None
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Text (or a chat in lm-eval's form) and settings of generation."""
+        """Text (or a chat in lm-eval's format) and generation settings."""
         first, *others = self._kept
         return (first.decode("utf-8", "surrogatepass") if isinstance(first, bytes) else first, *others)
 
@@ -83,18 +83,18 @@ class CaseInstance(Instance):  # type: ignore[misc]
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
-    """A task whose cases, prompts and scores come from a benchmark of this package.
+    """A task whose cases, prompts and scores come from one of this package's benchmarks.
 
-    Options are the ``lct_*`` keys of ``--metadata``. The resolved options, the window and the headline metric are in the ``metadata`` of
-    the task's config in every result file.
+    Options are the ``lct_*`` keys in ``--metadata``. The resolved options, the window and the headline metric
+    are stored in the ``metadata`` of the task's config in every result file.
     """
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         if is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
             end_in_one_line()
-        # lm-eval passes the key of our class on, and its own constructor refuses it.
+        # lm-eval passes on the key of our class, but its own constructor rejects it.
         config = {key: value for key, value in (config or {}).items() if key != "class"}
-        # lm-eval puts the model arguments and --metadata together.
+        # lm-eval merges the model arguments and --metadata.
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         warn_of_misspelt_variables()
         self.loaded = load_task(config["task"], self.model_arguments)
@@ -117,7 +117,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._set_metrics()
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
-            **facts_of(self.loaded, self.judge),  # --limit may run fewer cases than there are
+            **facts_of(self.loaded, self.judge),  # --limit may run fewer cases
             **({"command": command} if (command := typed_command(sys.argv)) else {}),
         }
 
@@ -125,18 +125,19 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         common = {
             "test_split": "test",
             "num_fewshot": 0,
-            # Without it lm-eval turns all documents into Python objects, to draw examples that we do not have.
+            # Otherwise lm-eval converts all documents to Python objects to draw few-shot examples, which we
+            # do not have.
             "fewshot_config": {"samples": []},
             "metric_list": [],
         }
         if self.loaded.by_likelihood:
             return {**common, "output_type": "loglikelihood_rolling"}
-        # By default lm-eval ends an answer at the first blank line.
+        # By default, lm-eval ends an answer at the first blank line.
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}
 
     def _set_metrics(self) -> None:
-        """Set the keys of a result and their aggregations; lm-eval would look metrics up by name, and these are our own."""
+        """Set the result keys and aggregations directly; lm-eval would look up metrics by name."""
         metrics = self.loaded.metrics
         self._intervals = tuple(name for name in self.loaded.intervals if name in metrics)
         keys = (
@@ -146,12 +147,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._metric_fn_list = dict.fromkeys(keys, None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
         self._aggregation_list = {key: _aggregation_of(key, self.loaded.points) for key in keys}
-        # No arrow in lm-eval's table next to counts, ends of intervals and the score of guessing.
+        # No arrow in lm-eval's table next to counts, interval bounds and the random-guess score.
         self._higher_is_better = dict.fromkeys((metrics[0], *self._intervals), True)
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Make lm-eval's data set: a row for each case with its id, cluster, token counts and labels, without texts."""
-        # Labels differ from case to case; as texts they fit the columns of a data set.
+        """Create lm-eval's data set: one row per case with id, cluster, token counts and labels, no texts."""
+        # Labels differ between cases; serialized, they fit the columns of a data set.
         rows = [
             {
                 "case": case.id,
@@ -189,26 +190,27 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return context_of(self.loaded.messages(self._case(doc)), system_instruction, template)
 
     def set_fewshot_seed(self, seed: int | None = None) -> None:
-        """Keep the seed of ``--seed``, which lm-eval passes to tasks but not to a server."""
+        """Store the seed from ``--seed``, which lm-eval passes to tasks but not to a server."""
         super().set_fewshot_seed(seed)
         self._run_seed = seed
 
     def build_all_requests(self, **kwargs: Any) -> None:
-        """Build the requests; cases that do not fit the window are named, counted and never sent."""
+        """Build the requests; cases that do not fit the window are reported, counted and never sent."""
         template = kwargs.get("chat_template")
         self._check_template(template, kwargs.get("system_instruction"))
         self._describe_model(template)
         if self.judge is not None and BYPASS not in self._metric_fn_list:
             self.judge.check(self.loaded)
-        apply_patches()  # again, as the model may have loaded other modules of lm-eval
+        apply_patches()  # again, because the model may have loaded more lm-eval modules
         if kwargs.get("cache_requests"):
-            # lm-eval finds a stored prompt by the task's name; another length or window would get the old ones.
+            # lm-eval looks up a stored prompt by the task's name, so another length or window would get the
+            # old prompts.
             logger.warning("%s: --cache_requests is left out, it ignores our options", self.loaded.name)
             kwargs = {**kwargs, "cache_requests": False}
         super().build_all_requests(**kwargs)
         instances = self._instances or []
         if not any(instance.repeats for instance in instances):
-            # No prompt fits. Its response is dropped in apply_filters.
+            # No prompt fits. The response is dropped in apply_filters.
             first = instances[0]
             first.repeats, first.context = 1, None
             first.arguments = (
@@ -218,7 +220,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._name_left_out("do not fit the window of the model", list(self._unfit))
 
     def _check_template(self, template: Callable[..., Any] | None, system: str | None) -> None:
-        """Check that the task can run with or without a chat template; a conversation keeps the model that the template leads to."""
+        """Check that the task can run with or without a chat template.
+
+        For a dialogue, also store the model, which is accessible through the template.
+        """
         name, style = self.loaded.name, self.loaded.own_template
         if style and template is not None and not isinstance(filler(template), str):
             raise InputError(
@@ -235,8 +240,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             self._model = template.__self__  # type: ignore[attr-defined]
 
     def _describe_model(self, template: Callable[..., Any] | None) -> None:
-        """Find the window, and write it into the results with the model's rotary settings; pass the run's seed to a server."""
-        # Without a chat template, which is a method of lm-eval's model, the model cannot be reached.
+        """Find the window and record it with the model's RoPE settings; pass the run's seed to a server."""
+        # The model is accessible only through the chat template, which is one of its methods.
         model = getattr(template, "__self__", None)
         self.window = find_window(self.loaded.options, self.model_arguments, model)
         plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
@@ -254,10 +259,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def construct_requests(
         self, doc: dict[str, Any], ctx: Any, **kwargs: Any
     ) -> list[CaseInstance] | CaseInstance:
-        """Return one request, or one for each candidate; with 0 repeats, which lm-eval does not send, if the case does not fit.
+        """Return one request, or one per candidate; requests that do not fit get 0 repeats and are not sent.
 
-        Candidates are in lexicographic order, so that texts with the same beginning follow one another and a model that caches prefixes
-        reads 64 segments of a TSort case instead of 96; ``hf`` reads every text whole.
+        Candidates are in lexicographic order, so that texts with a common prefix are adjacent and a model that
+        caches prefixes processes 64 segments of a TSort case instead of 96; ``hf`` processes every text in full.
         """
         case = self._case(doc)
         if self.loaded.by_likelihood:
@@ -269,7 +274,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             arguments: list[tuple[Any, ...]] = [(text if fits else "",) for text in texts]
         else:
             fits = self._fits(case, ctx)
-            # The text of a prompt that is not sent is not kept: a thousand of them are gigabytes.
+            # The text of a prompt that is not sent is not kept: a thousand of them take gigabytes.
             arguments = [(ctx if fits else "", dict(self.config.generation_kwargs))]
         if not fits:
             self._unfit[case.id] = None
@@ -304,7 +309,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return parts.context
 
     def apply_filters(self) -> None:
-        """Keep the first response to each request, send the later turns, and run the judge; a case that was not sent gets None."""
+        """Keep the first response to each request, send later turns, and run the judge.
+
+        A case that was not sent gets None.
+        """
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
@@ -312,7 +320,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 self.loaded.received(response) if isinstance(response, str) else response
                 for response in instance.resps
             ]
-            # A run on several processes pads its requests and may hold more than one response.
+            # A run on several processes pads its requests and may have more than one response.
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
         if self.loaded.by_likelihood:
             return
@@ -320,7 +328,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             case_id = instance.doc["case"]
             dialogue = self._dialogues[case_id] = Dialogue(self.loaded, self._case(instance.doc))
             if self.loaded.is_conversation and case_id not in self._unfit:
-                dialogue.next_prompt()  # lm-eval has sent it
+                dialogue.next_prompt()  # already sent by lm-eval
             dialogue.add(self._response(case_id, instance.filtered_resps[FILTER]))
         self._ask_later_turns()
         refused = [
@@ -345,7 +353,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return Response(None if text is None or text == nothing else self.loaded.received(text))
 
     def _ask_later_turns(self) -> None:
-        """Ask the turns after the first, which lm-eval asks itself, for all conversations together."""
+        """Send the turns after the first for all dialogues together; lm-eval sends the first turns itself."""
         while going := [
             (instance, dialogue)
             for instance in self._instances or []
@@ -368,7 +376,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 dialogue.add(self._response(dialogue.case.id, text))
 
     def _answers(self, requests: Sequence[CaseInstance]) -> list[str]:
-        """Ask the model, except for responses in the cache of ``--use_cache``, which lm-eval reads during its own pass only."""
+        """Query the model, except for responses cached by ``--use_cache``.
+
+        lm-eval reads that cache only during its own pass.
+        """
         store = getattr(getattr(self._model, "cache_hook", None), "dbdict", None)
         keys = [hash_args("generate_until", request.args) for request in requests]
         known: dict[str, str] = {}
@@ -387,7 +398,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 responses = {case_id: dialogue.responses for case_id, dialogue in self._dialogues.items()}
                 self._verdicts, line = self.judge.verdicts(self.loaded, responses)
             except Exception as error:
-                # lm-eval writes its files at the very end: no error of the judge may cost the answers.
+                # lm-eval writes its files only at the very end, so a judge error must not cost the answers.
                 logger.exception("%s: judging failed", self.loaded.name)
                 why = f"judging failed ({error})"
             else:
@@ -400,7 +411,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 if not failed:
                     return
                 why = f"{failed} responses are without a verdict, as the judge did not answer"
-        # A task does not see the folder of the results, nor whether responses are kept in it.
+        # A task has no access to the results folder, nor to whether responses are stored in it.
         needed = "if this run has --output_path RESULTS --log_samples"
         logger.warning("%s, %s", not_judged_hint(self.loaded.name, "RESULTS", why), needed)
 
@@ -410,7 +421,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             logger.warning(left_out(self.loaded, ids, n, why, self.window.describe()))
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """Return every result key for one case, not-a-number for a metric without a value; lists over turns in a conversation."""
+        """Return every result key for one case; NaN marks a missing value, and dialogues have lists."""
         if BYPASS in self._metric_fn_list:
             return {BYPASS: BYPASSED}
         case = self._case(doc)
@@ -427,12 +438,14 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             score = scores[name]
             row[name] = math.nan if score.value is None else score.value
             if name in self._intervals:
-                # An interval needs more than the score, and lm-eval hands an aggregation nothing but the values of its own key.
-                # A dictionary is a column of a table to every reader of JSON Lines; a list of mixed types is not.
+                # An interval needs more than the score, but lm-eval passes an aggregation only the values of
+                # its own key. JSON Lines readers parse a dictionary as a table column; a list of mixed types
+                # they do not.
                 scored = {"value": row[name], "cluster": case.cluster, "std": score.std}
                 row |= dict.fromkeys((f"{name}_low", f"{name}_high", f"{name}{STDERR}"), scored)
         headline = scores[self.loaded.metrics[0]]
-        # Every key for every case: on several processes lm-eval fails if one of them has no value for a key.
+        # Every key for every case, because on several processes lm-eval fails if one of them has no value for
+        # a key.
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)
         row["n_truncated"] = 0
@@ -460,7 +473,7 @@ def context_of(
     system_instruction: str | None = None,
     chat_template: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return messages through the chat template, or their texts with a blank line between."""
+    """Return messages rendered with the chat template, or their texts separated by blank lines."""
     if chat_template is not None and sent[0].role == "system" and not _takes_system(chat_template):
         sent = folded(sent)
     messages = [asdict(message) for message in sent]
@@ -476,7 +489,7 @@ def context_of(
 
 @lru_cache(maxsize=1)
 def _takes_system(chat_template: Callable[..., Any]) -> bool:
-    # lm-eval drops what a template refuses and warns each time, so the template is tried once.
+    # lm-eval drops messages that a template rejects and warns each time, so the template is tried once.
     return takes_system(lambda messages: plain_text(chat_template(messages, add_generation_prompt=True)))
 
 
@@ -489,7 +502,7 @@ def _warn_of_plain_prompts(model: str) -> None:
 
 
 def plain_text(context: Any) -> str:
-    """Return the text of a prompt; for chat servers lm-eval keeps messages as JSON in a named tuple."""
+    """Return a prompt's text; for chat servers, lm-eval stores messages as JSON in a named tuple."""
     if isinstance(context, str):
         return context
     messages = loads(context.prompt) if hasattr(context, "prompt") else context
@@ -497,14 +510,14 @@ def plain_text(context: Any) -> str:
 
 
 def filler(chat_template: Callable[..., Any] | None) -> Any:
-    """Return the shortest prompt in the form that the model takes."""
+    """Return the shortest prompt in the format that the model accepts."""
     if chat_template is None:
         return _FILLER
     return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
 
 
 def typed_command(words: Sequence[str]) -> list[str]:
-    """Return the command that started lm-eval, without secrets; empty in another program, which cannot be repeated by it.
+    """Return the command that started lm-eval, without secrets; empty in other programs.
 
     >>> typed_command(["/bin/lm_eval", "--model_args", "pretrained=a,api_key=sk-0123456789"])
     ['lm_eval', '--model_args', 'pretrained=a,api_key=(not shown)']
@@ -515,7 +528,7 @@ def typed_command(words: Sequence[str]) -> list[str]:
 
 
 def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:
-    """Return the function from the values of a result key in all cases to one number."""
+    """Return the function that aggregates a result key's values over all cases."""
     metric, _, end = key.rpartition("_")
     if key.endswith(STDERR):
         return partial(_over_cases, figure=standard_error)
@@ -539,7 +552,7 @@ def _total(values: Sequence[Any]) -> float:
 
 
 def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
-    """Return a figure of the scores of all turns that have one; see :meth:`CaseTask._row` for their form."""
+    """Compute a figure from all turns with a score; see :meth:`CaseTask._row` for the format."""
     turns = [turn for turn in _turns(scored) if not math.isnan(turn["value"])]
     if not turns:
         return math.nan

@@ -1,7 +1,7 @@
-"""lm-eval's YAML files: a file for each task and group, made from the cards of all benchmarks at first use and kept in the cache.
+"""lm-eval's YAML files: one per task and group, generated from the cards on first use and cached.
 
-The folder's name is a hash of everything that the files depend on, so that another card, another version of this package or another
-installed benchmark gets a folder of its own.
+The folder's name is a hash of everything that the files depend on, so that a changed card, another version of
+this package or another installed benchmark gets its own folder.
 """
 
 import hashlib
@@ -27,29 +27,29 @@ _CODE = ("hosts/lm_eval/task_files.py", "benchmarks/catalogue.py", "schema/card.
 
 class Group(NamedTuple):
     members: list[str]  # tasks, or groups
-    metrics: Sequence[str] = ()  # that all members have; without any, the group has no mean
+    metrics: Sequence[str] = ()  # shared by all members; if empty, the group has no mean
     version: int = 1
     pooled: bool = False  # whether the mean weighs every case equally, instead of every member
 
 
 def task_folder() -> Path:
-    """Return the folder with the files of all tasks and groups; make the files if they are missing.
+    """Return the folder with the files for all tasks and groups, creating the files if they are missing.
 
-    No benchmark is imported unless they have to be made.
+    No benchmark is imported unless they must be created.
     """
-    # A hash and not a version: users edit cards, and other packages bring benchmarks.
+    # A hash, not a version: users edit cards, and other packages provide benchmarks.
     key = hashlib.sha256(b"\0".join(_made_from())).hexdigest()[:16]
     folder = cache_dir() / "lm_eval_tasks" / key
     if folder.is_dir():
         return folder
     files = task_files()
     if broken := catalogue.broken_benchmarks():
-        # They may work the next time, with the same cards.
+        # They may work next time, with the same cards.
         folder = folder.with_name("_".join([key, "without", *sorted(broken)]))
     remedy = "point LCT_CACHE_DIR at another folder"
     make_folder(folder.parent, remedy=remedy)
     with FileLock(folder.with_suffix(".lock")):
-        if not folder.is_dir():  # another process may have made it while this one waited
+        if not folder.is_dir():  # another process may have made it in the meantime
             with whole_folder(folder, remedy=remedy) as part:
                 for name, text in files.items():
                     (part / name).write_text(text, encoding="utf-8")
@@ -57,7 +57,7 @@ def task_folder() -> Path:
 
 
 def _made_from() -> Iterator[bytes]:
-    """Yield what the files depend on: code, our cards, and the benchmarks that other packages name in entry points."""
+    """Yield everything the files depend on: code, our cards, and other packages' benchmarks."""
     yield from (_PACKAGE.joinpath(name).read_bytes() for name in _CODE)
     yield from (path.read_bytes() for path in sorted(_PACKAGE.glob("benchmarks/*/card.yaml")))
     for point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS)):
@@ -72,7 +72,7 @@ def _made_from() -> Iterator[bytes]:
 
 
 def task_files() -> dict[str, str]:
-    """Return name and text of every YAML file: those of each benchmark, and the groups over the benchmarks of this package."""
+    """Return each YAML file's name and text: the benchmarks' own, and groups over our benchmarks."""
     groups = {**_benchmark_groups(), **_suites(catalogue.own_benchmark_names())}
     return {
         **{f"{spec.name}.yaml": task_yaml(spec) for spec in catalogue.task_specs() if spec.listed},
@@ -100,13 +100,13 @@ def _group_yaml(name: str, group: Group) -> str:
 
 
 def lm_eval_groups() -> dict[str, tuple[str, ...]]:
-    """Return every group of our tasks in lm-eval with its members, tasks or groups."""
+    """Return every group of our tasks in lm-eval with its members, which are tasks or groups."""
     groups = {**_benchmark_groups(), **_suites(catalogue.benchmark_names())}
     return {name: tuple(group.members) for name, group in groups.items()}
 
 
 def _benchmark_groups() -> dict[str, Group]:
-    """Return the groups of every benchmark; a task with one text and one length needs no group."""
+    """Return every benchmark's groups; a task with one text and one length needs no group."""
     groups: dict[str, Group] = {}
     for benchmark in catalogue.benchmark_names():
         card = catalogue.card(benchmark)
@@ -116,10 +116,10 @@ def _benchmark_groups() -> dict[str, Group]:
                 group = Group([], metrics, card.version, spec.card.pooled)
                 groups.setdefault(spec.group, group).members.append(spec.name)
         published = {name: task for name, task in card.tasks.items() if task.source == "published"}
-        # Without published tasks, the benchmark's group holds the seeded ones.
+        # Without published tasks, the benchmark's group contains the seeded ones.
         plain = published or {name: task for name, task in card.tasks.items() if task.source == "seed"}
         if plain:
-            # The metrics that all tasks have, so that no group averages over some of its members only.
+            # The metrics that all tasks have, so that no group averages over only some of its members.
             common = [
                 metric
                 for metric in dict.fromkeys(metric for task in plain.values() for metric in task.main_metrics)
@@ -130,9 +130,13 @@ def _benchmark_groups() -> dict[str, Group]:
 
 
 def _suites(benchmarks: Sequence[str]) -> dict[str, Group]:
-    """Return the groups over several benchmarks, which have different metrics and so no mean; a task with splits is a member by its group."""
+    """Return the groups over several benchmarks; their metrics differ, so they have no mean.
+
+    A task with splits is represented by its group.
+    """
     suites = {
-        # Tasks by likelihood are left out: they run on local models only, and a case costs a text for each candidate.
+        # Likelihood tasks are excluded: they run only on local models, and every case costs one text per
+        # candidate.
         "lct_synthetic": synthetic_tasks("seed"),
         "lct_nano": nano_tasks(),
         "lct_recast": synthetic_tasks("recast"),
@@ -150,5 +154,5 @@ def _suites(benchmarks: Sequence[str]) -> dict[str, Group]:
         for name in benchmarks
         if any(task.source == "published" for task in catalogue.card(name).tasks.values())
     )
-    # lm-eval runs an empty group without a message.
+    # lm-eval silently runs an empty group.
     return {name: Group(list(members)) for name, members in groups.items() if members}

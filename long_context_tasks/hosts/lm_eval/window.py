@@ -1,8 +1,9 @@
-"""The context window of a run in lm-eval: ``lct_window``, or lm-eval's own, or unknown.
+"""Determine a run's context window in lm-eval: ``lct_window``, lm-eval's own, or unknown.
 
-lm-eval cuts prompts from the left to the window that it assumes. With a chat template its model can be reached and asked; without one the
-window is read from the model arguments as lm-eval does it. If lm-eval would fall back on a number of its own (2,047 or 2,048), the run is
-refused, because its results could not show which part of a prompt the model has read.
+lm-eval truncates prompts from the left to the window that it assumes. With a chat template its model is
+accessible; otherwise the window is derived from the model arguments, as in lm-eval. If lm-eval would fall
+back on a default (2,047 or 2,048), the run is rejected, because its results could not show which part of a
+prompt the model has processed.
 """
 
 import inspect
@@ -16,33 +17,37 @@ from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _NO_LIMIT = 10**9
-# Raised for a model that is not in Hugging Face's form, or not available: lm-eval reports it when it loads the model.
+# Raised if a model is not in Hugging Face format or not available; lm-eval reports it when it loads the
+# model.
 _NOT_LOADED = (ImportError, KeyError, OSError, TypeError, ValueError)
 
 
 def find_window(options: Options, arguments: Mapping[str, Any], model: Any | None) -> Window:
-    """Return the window, and how to count a prompt in it; ``model`` is None without a chat template, when it cannot be reached."""
+    """Return the context window with a function that counts a prompt's tokens.
+
+    ``model`` is None if it is not accessible, because the run has no chat template.
+    """
     if _sends_tokens(arguments) and "max_length" not in arguments:
         raise InputError(
             "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "
             "max_length=WINDOW or tokenized_requests=False to --model_args"
         )
     served = "base_url" in arguments or (model is not None and is_api_model(model))
-    # A server's class has a max_length as well, which means nothing unless the user gave it.
+    # A server's class also has a max_length, which is meaningful only if the user set it.
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
     tokens, source = _host_window(arguments, local, served), "host"
-    # lm-eval cuts to its own window, whatever the option says.
+    # lm-eval truncates to its own window, whatever the option.
     if options.window is not None and (tokens is None or options.window <= tokens):
         tokens, source = options.window, "lct_window"
         if count is None:
             count, source = get_tokenizer(CL100K).count, IN_CL100K
-    # An inexact count is of the text without the server's template.
+    # An inexact count does not include the server's template.
     return Window(tokens, count, source, 0 if exact else PER_MESSAGE)
 
 
 def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:
-    """Return whether requests go to a server that takes a seed, and the model arguments give none."""
+    """Return whether requests go to a server that accepts a seed, and the model arguments give none."""
     if "seed" in arguments:
         return False
     if model is None:
@@ -51,7 +56,7 @@ def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:
 
 
 def has_chat_template(arguments: Mapping[str, Any]) -> bool:
-    """Return whether lm-eval loads a tokenizer for a model, and the tokenizer has a chat template."""
+    """Return whether lm-eval loads a tokenizer that has a chat template."""
     if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
         return False
     try:
@@ -61,7 +66,7 @@ def has_chat_template(arguments: Mapping[str, Any]) -> bool:
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
-    """Return whether these are the arguments of ``local-completions``, which encodes prompts itself by default."""
+    """Return whether the arguments are for ``local-completions``, which encodes prompts itself by default."""
     url = str(arguments.get("base_url", "")).rstrip("/")
     text_endpoint = url.endswith("/completions") and not url.endswith("/chat/completions")
     as_tokens = str(arguments.get("tokenized_requests", "true")).lower() != "false"
@@ -70,7 +75,7 @@ def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
 
 
 def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) -> int | None:
-    """Return the window that lm-eval assumes; None if unknown."""
+    """Return the window that lm-eval assumes, or None if it is unknown."""
     for name in ("max_length", "max_model_len", "context_length"):
         if arguments.get(name) is not None:
             return int(arguments[name])
@@ -85,7 +90,7 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
         tokenizer = getattr(model, "tokenizer", None) or _tokenizer(arguments)
         tokens = int(resolve_max_length(config, tokenizer, default=0))
     except _NOT_LOADED:
-        try:  # a model that is not made from a Hugging Face config
+        try:  # a model without a Hugging Face config
             return int(model.max_length)  # type: ignore[union-attr]
         except (AttributeError, NotImplementedError, TypeError, ValueError):
             return None
@@ -100,7 +105,7 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
 def _counter(
     options: Options, arguments: Mapping[str, Any], model: Any | None, served: bool
 ) -> tuple[Counter | None, bool]:
-    """Return how to count, and whether the count is exact for a rendered prompt."""
+    """Return a counting function, and whether the count is exact for a rendered prompt."""
     if model is not None and hasattr(model, "tok_encode"):
         return lambda text: len(model.tok_encode(text)), True
     if not served and arguments.get("pretrained"):
@@ -110,7 +115,7 @@ def _counter(
         except _NOT_LOADED:
             pass
     name = options.tokenizer or arguments.get("tokenizer")
-    # local-completions loads the tokenizer of its model's name, so that one exists.
+    # local-completions loads the tokenizer named after its model, so that one exists.
     if name is None and _sends_tokens(arguments):
         name = arguments.get("model") or arguments.get("pretrained")
     if name is None:

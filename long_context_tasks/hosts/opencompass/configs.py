@@ -1,10 +1,11 @@
-"""The functions that the config files of OpenCompass call: datasets, models and processes from variables of the environment.
+"""Functions called by OpenCompass config files: datasets, models and runners from environment variables.
 
-A config file cannot call anything that an import statement brings, so the files reach this module through ``__import__``. Classes of
-OpenCompass are named by dotted paths, as it writes them down itself, and OpenCompass is not imported here.
+A config file cannot call imported functions, so the files access this module through ``__import__``.
+OpenCompass classes are named by dotted paths, as it writes them itself, and OpenCompass is not imported here.
 
-A dataset file takes its own names from LCT_TASKS. The others may belong to another dataset file of the same run, so they are checked
-again at the end of the run, when all of its tasks are known. A name that is not a task stops the run at once.
+A dataset file selects its own names from LCT_TASKS. The others may belong to another dataset file in the same
+run, so they are checked again at the end of the run, when all of its tasks are known. An unknown task name
+stops the run at once.
 """
 
 import math
@@ -22,11 +23,11 @@ from long_context_tasks.schema.card import Source
 from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
-OFFICIAL = "official"  # in LCT_TASKS: all tasks on the published files
-OTHERS = "other_packages_gen"  # name of the dataset file of benchmarks from other packages
-ATTENTION = "LCT_ATTENTION"  # names one of our attentions with its settings: rerope,window=512
+OFFICIAL = "official"  # in LCT_TASKS: all tasks with published files
+OTHERS = "other_packages_gen"  # the dataset file for benchmarks from other packages
+ATTENTION = "LCT_ATTENTION"  # one of our attention methods with its settings: rerope,window=512
 _OURS = "long_context_tasks.hosts.opencompass"
-show_input_errors_in_one_line()  # a mistake in a variable is found while a config file is read
+show_input_errors_in_one_line()  # errors in variables surface while a config file is read
 
 
 def whole(name: str, default: int, least: int = 1) -> int:
@@ -41,7 +42,7 @@ def number(name: str, default: float, most: float = math.inf) -> float:
 def _number(
     name: str, default: float, kind: Callable[[Any], float], bounds: tuple[float, float], wanted: str
 ) -> float:
-    # An empty variable counts as not set, as it is common in scripts.
+    # An empty variable counts as unset, as is common in scripts.
     given = os.environ.get(name) or default
     try:
         value = kind(given)
@@ -69,16 +70,16 @@ def served_model() -> dict[str, Any]:
     temperature = number("LCT_TEMPERATURE", 0)
     seed = {"seed": whole("LCT_RUN_SEED", 0, 0)} if "LCT_RUN_SEED" in os.environ else None
     side_by_side = whole("LCT_BATCH_SIZE", 8)
-    provide_table("cl100k_base")  # from a package: OpenCompass would load it from the network
+    provide_table("cl100k_base")  # from a package; OpenCompass would download it
     tokenizer = os.environ.get("LCT_TOKENIZER")
     return {
-        # Reports take runs of the same name for repeats, so a sampling model gets another name.
+        # Reports treat runs with the same name as repeats, so a sampling model gets a different name.
         "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
         "path": name,
         "openai_api_base": os.environ["LCT_API_BASE"],
-        # OpenCompass writes the config to disk, so it must not hold the key itself.
+        # OpenCompass writes the config to disk, so it must not contain the key itself.
         "key": "ENV" if os.environ.get("OPENAI_API_KEY") else "EMPTY",
-        # OpenCompass calls cl100k by the name of GPT-4, which is also its default.
+        # OpenCompass selects cl100k by the model name gpt-4, which is also its default.
         "tokenizer_path": "gpt-4" if tokenizer == CL100K else tokenizer,
         "meta_template": {
             "round": [
@@ -91,8 +92,8 @@ def served_model() -> dict[str, Any]:
         "openai_extra_kwargs": seed,
         "query_per_second": whole("LCT_QUERIES_PER_SECOND", 8),
         "retry": 3,
-        "max_out_len": 64,  # required, but each task has an answer budget of its own
-        # OpenCompass sends a batch with this number of threads; its default depends on the number of processors.
+        "max_out_len": 64,  # required, but each task has its own answer budget
+        # OpenCompass sends a batch with this many threads; its default depends on the number of processors.
         "batch_size": side_by_side,
         "max_workers": side_by_side,
         "run_cfg": {"num_gpus": 0},
@@ -100,9 +101,9 @@ def served_model() -> dict[str, Any]:
 
 
 def chosen_attention(chat: bool) -> dict[str, Any]:
-    """Return class and arguments for the attention in LCT_ATTENTION; empty without one.
+    """Return the class and arguments for the attention in LCT_ATTENTION; empty if it is not set.
 
-    With LCT_WINDOW, OpenCompass does not cut prompts to the window of the model's config.
+    With LCT_WINDOW, OpenCompass does not truncate prompts to the window in the model's config.
     """
     if not (text := os.environ.get(ATTENTION)):
         return {}
@@ -131,7 +132,7 @@ def group_of(spec: TaskSpec) -> str:
 
 
 def task_groups(benchmark: str) -> dict[str, list[str]]:
-    """Return the tasks of each dataset file, both in the order of the card."""
+    """Return the tasks in each dataset file, in card order."""
     groups: dict[str, list[str]] = {}
     for spec in _specs_of(benchmark):
         groups.setdefault(group_of(spec), []).append(spec.name)
@@ -145,7 +146,8 @@ def _specs_of(benchmark: str) -> list[TaskSpec]:
 def default_tasks(benchmark: str) -> list[str]:
     """Return the tasks that run if none are chosen.
 
-    Synthetic tasks of up to 4k tokens, which run on any machine; without any, the plain tasks of the last split, the one that papers report.
+    These are synthetic tasks of up to 4k tokens, which run on any machine; if the benchmark has none, the
+    plain tasks on the last split, which papers report.
     """
     return small_synthetic_tasks(benchmark) or [
         spec.name
@@ -155,7 +157,7 @@ def default_tasks(benchmark: str) -> list[str]:
 
 
 def small_synthetic_tasks(benchmark: str) -> list[str]:
-    """Return the answered tasks on up to 4k tokens of text written from a seed, at the paper's lengths if it has some."""
+    """Return generative tasks on up to 4k tokens of synthetic text, at the paper's lengths if it has some."""
     return [
         spec.name
         for spec in _specs_of(benchmark)
@@ -179,7 +181,7 @@ def wanted_names() -> list[str]:
 
 
 def full_name(task: str, variant: str | None = None) -> str:
-    """Return the full name of a task with a variant, by default that in LCT_VARIANT."""
+    """Return a task's full name with a variant, by default the one in LCT_VARIANT."""
     catalogue.parse_task(task)
     return catalogue.with_variant(task, catalogue.resolve_options({"lct_variant": variant}))[0]
 
@@ -190,7 +192,7 @@ def official_groups() -> list[str]:
 
 
 def not_run(tasks: Iterable[str]) -> list[str]:
-    """Return a sentence for each name in LCT_TASKS whose task is not in a run, with the remedy."""
+    """Return a sentence with a remedy for each name in LCT_TASKS whose task is not in a run."""
     in_run = set(tasks)
     groups = official_groups()
     published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
@@ -211,10 +213,13 @@ def not_run(tasks: Iterable[str]) -> list[str]:
 
 
 def dataset(task: str, **options: Any) -> dict[str, Any]:
-    """Return OpenCompass' config of a task, with the options of the environment, so that ``-r`` finds them in the stored config."""
+    """Return a task's OpenCompass config.
+
+    It includes the options from the environment, so that ``-r`` finds them in the stored config.
+    """
     task = full_name(task, options.pop("lct_variant", None))
     given = catalogue.task_options(task, options)
-    # Without the judge: a resumed run may use another.
+    # Without the judge, because a resumed run may use another.
     written = {key: value for key, value in given.resolved().items() if key[4:] in given.given - {"judge"}}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
@@ -242,28 +247,31 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
 
 
 def datasets(group: str) -> list[dict[str, Any]]:
-    """Return the datasets of a dataset file: those in LCT_TASKS, or all without it."""
+    """Return the datasets in a dataset file: those in LCT_TASKS, or all if it is not set."""
     names = wanted_names()
-    # Another file may hold the names that this one does not; not_run() checks them at the end.
+    # Other files may contain the remaining names; not_run() checks them at the end.
     everything = not names or (OFFICIAL in names and group in official_groups())
     tasks = [spec.name for spec in catalogue.task_specs() if group_of(spec) == group]
     return [dataset(task) for task in tasks if everything or task in names]
 
 
 def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_<benchmark>.py``: the tasks in LCT_TASKS, or a few cases of the default tasks."""
+    """Return the datasets for ``eval_<benchmark>.py``: LCT_TASKS, or a few cases of the default tasks."""
     if wanted_names():
         return _chosen(_specs_of(benchmark), ())
     return _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 5))
 
 
 def suite_datasets() -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_all.py``: the tasks in LCT_TASKS, or all on the published files."""
+    """Return the datasets for ``eval_all.py``: LCT_TASKS, or all tasks with published files."""
     return _chosen(catalogue.task_specs(), [OFFICIAL])
 
 
 def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_synthetic.py`` or ``eval_recast.py``: tasks of any length, those in LCT_TASKS or the plain ones of this package."""
+    """Return the datasets for ``eval_synthetic.py`` or ``eval_recast.py``, with tasks of any length.
+
+    These are the tasks in LCT_TASKS, or this package's plain ones.
+    """
     seeded = [s for s in catalogue.task_specs() if s.source == source and s.length in ("", catalogue.ANY)]
     length = os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k")
     return _chosen(
@@ -272,7 +280,10 @@ def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
 
 
 def nano_datasets() -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_nano.py``: tasks with many questions on each document, those in LCT_TASKS or all of this package."""
+    """Return the datasets for ``eval_nano.py``, with tasks that have many questions per document.
+
+    These are the tasks in LCT_TASKS, or all of this package's.
+    """
     number_of_cases = {"lct_n": whole("LCT_N", 1)} if os.environ.get("LCT_N") else {}
     length = os.environ.get("LCT_LENGTH") or "8k"
     return _chosen(nano_tasks(), _of_this_package(nano_tasks()), lct_length=length, **number_of_cases)
@@ -284,7 +295,7 @@ def _of_this_package(specs: Sequence[TaskSpec]) -> list[str]:
 
 
 def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> list[dict[str, Any]]:
-    """Return the datasets of the tasks in LCT_TASKS, which have to be in ``specs``, or of ``plain``."""
+    """Return the datasets for the tasks in LCT_TASKS, which must be in ``specs``, or for ``plain``."""
     names, known = wanted_names() or plain, {spec.name for spec in specs}
     if unknown := [name for name in names if name not in known and name != OFFICIAL]:
         offered = ", ".join(plain or default_tasks(specs[0].benchmark))
@@ -300,7 +311,7 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
 
 
 def stages() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set."""
+    """Return a run's ``infer`` and ``eval``, as Slurm jobs if LCT_SLURM_PARTITION is set."""
     workers = whole("LCT_WORKERS", 1)
     runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):
@@ -315,14 +326,15 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
         "partitioner": {
             "type": "opencompass.partitioners.NumWorkerPartitioner",
             "num_worker": workers,
-            # OpenCompass keeps sizes by name and would run 5 cases again when the next run is to have 50.
+            # OpenCompass caches sizes by name and would run 5 cases again even if the next run should have
+            # 50.
             "force_rebuild": True,
             "dataset_size_path": "",
         },
         "runner": {**runner, "task": {"type": "opencompass.tasks.OpenICLInferTask"}},
     }
     evaluate = {
-        # Ten tasks to a process: each process takes ten seconds to start.
+        # Ten tasks per process, because each process takes ten seconds to start.
         "partitioner": {"type": "opencompass.partitioners.NaivePartitioner", "n": 10},
         "runner": {**runner, "task": {"type": "opencompass.tasks.OpenICLEvalTask"}},
     }

@@ -1,11 +1,12 @@
-"""Tasks by log-likelihood in OpenCompass: every candidate text is scored whole, as lm-eval defines it.
+"""Likelihood tasks in OpenCompass: every candidate text is scored whole, as lm-eval defines it.
 
-A candidate's log-likelihood is that of all its tokens after one prefix token (BOS if the tokenizer has one, otherwise EOS): lm-eval's
-``loglikelihood_rolling`` for a text that fits the window. OpenCompass' own PPLInferencer divides by the length, leaves out the first
-token, cannot resume and writes each prompt 49 times.
+A candidate's log-likelihood covers all its tokens after one prefix token (BOS if the tokenizer has one,
+otherwise EOS). For a text that fits the window, this equals lm-eval's ``loglikelihood_rolling``. OpenCompass'
+own PPLInferencer divides by the length, omits the first token, cannot resume and writes each prompt 49 times.
 
-Candidates share long beginnings (the orders of the same segments), so they are scored in the order of their tokens, and the key-value
-cache is cut back to the part that a candidate shares with the previous one: the 24 orders of four segments cost 64 segments instead of 96.
+Candidates share long prefixes (orders of the same segments), so they are scored in token order, and the KV
+cache is truncated to the prefix shared with the previous candidate: the 24 orders of four segments cost 64
+segments instead of 96.
 """
 
 import math
@@ -33,20 +34,20 @@ from long_context_tasks.hosts.window import Window, encode, prefix_token
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
-# Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
+# Tokens per forward pass: bounds the logits, which take four bytes per token and vocabulary entry.
 _STEP = 512
 
 
 @dataclass
 class _Path:
-    """The tokens that the model has read: its inputs (prefix token first), its cache, the log-probability of each token."""
+    """The inputs processed so far (prefix token first), their KV cache, and token log-probabilities."""
 
     inputs: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     cache: Any = None
 
     def cut(self, length: int) -> None:
-        """Forget all inputs from ``length`` on; all of them if the cache cannot be cut."""
+        """Drop all inputs from ``length`` on, or all inputs if the cache cannot be truncated."""
         if length < len(self.inputs):
             try:
                 self.cache.crop(length)
@@ -59,7 +60,7 @@ class _Path:
 
 
 class Scorer:
-    """Log-likelihoods of texts by a Hugging Face causal model."""
+    """Computes log-likelihoods of texts with a Hugging Face causal model."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
@@ -69,16 +70,17 @@ class Scorer:
                 "the tokenizer has neither a BOS nor an EOS token, so the first token of a text cannot be scored"
             )
         self.prefix = prefix
-        self.n_read = 0  # tokens that the model has read; tests check how many are shared
+        self.n_read = 0  # number of tokens processed; tests check how many are shared
         self._keeps_cache = True
 
     def log_likelihoods(self, texts: Sequence[Sequence[int]]) -> list[float]:
-        """Return the sum of the log-probabilities (nats) of all tokens of each text."""
+        """Return, for each text, the sum of the log-probabilities (nats) of all its tokens."""
         results = [0.0] * len(texts)
         path = _Path()
         for index in sorted(range(len(texts)), key=lambda i: list(texts[i])):
             tokens = list(texts[index])
-            # The model predicts tokens[i] from inputs[:i + 1]; a shared input whose next token differs is read again.
+            # The model predicts tokens[i] from inputs[:i + 1]; a shared input with a different next token is
+            # processed again.
             shared = takewhile(lambda pair: pair[0] == pair[1], zip(path.inputs[1:], tokens, strict=False))
             path.cut(sum(1 for _ in shared))
             self._read(path, tokens)
@@ -87,7 +89,7 @@ class Scorer:
 
     @torch.inference_mode()
     def _read(self, path: _Path, tokens: list[int]) -> None:
-        # The last token is predicted and never read.
+        # The last token is only predicted, never an input.
         inputs = [self.prefix, *tokens[:-1]]
         while (start := len(path.inputs)) < len(inputs):
             part = inputs[start : start + _STEP] if self._keeps_cache else inputs
@@ -97,7 +99,7 @@ class Scorer:
             self.n_read += len(part)
             path.cache = getattr(output, "past_key_values", None)
             if self._keeps_cache and not hasattr(path.cache, "crop"):
-                # A cache that cannot be cut: this model reads every text whole.
+                # The cache cannot be truncated, so every text is processed in full.
                 self._keeps_cache = False
                 continue
             log_probs = torch.log_softmax(output.logits[0].float(), dim=-1)

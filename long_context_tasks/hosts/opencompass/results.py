@@ -1,8 +1,9 @@
-"""Reads runs of OpenCompass: ``<work folder>/<time>/predictions/<model>/<name>.json``. Checked against opencompass 0.5.4.
+"""Read OpenCompass runs: ``<work folder>/<time>/predictions/<model>/<name>.json``.
 
-The rows of our tasks hold only the ends of prompts, so that a file is little larger than its responses. OpenCompass may split a task into
-``<name>_0.json``, ``<name>_1.json`` and so on. The task of a name comes from its result, from the config that OpenCompass has stored, or
-from the name itself.
+Checked against opencompass 0.5.4. The rows of our tasks contain only prompt excerpts, so that a file is
+little larger than its responses. OpenCompass may split a task into ``<name>_0.json``, ``<name>_1.json`` and
+so on. The task behind a name is found from its result, from the config stored by OpenCompass, or from the
+name itself.
 """
 
 import ast
@@ -38,18 +39,18 @@ from long_context_tasks.schema.response import from_stored_form
 
 @dataclass(frozen=True)
 class Setup:
-    """The configs of a run."""
+    """A run's configs."""
 
-    folder: Path  # OpenCompass' folder, named by the time
+    folder: Path  # OpenCompass' folder, named after the start time
     # Name to the model's config: type, path and so on.
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    # Name of a dataset to its config, for our tasks.
+    # Dataset name to its config, for our tasks.
     datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    # Models whose arguments of generation differ between configs of the folder.
+    # Models whose generation arguments differ between the folder's configs.
     unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:
-        """Return whether a task has left all answers, a part of them, or the beginning of a file."""
+        """Return whether a task has left all of its answers, some of them, or a partial file."""
         folder = self.folder / "predictions" / model
         names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         starts = (f"{dataset}.json", f"tmp_{dataset}.json", f"{dataset}_0", f"tmp_{dataset}_0")
@@ -57,7 +58,10 @@ class Setup:
 
 
 def begun_without_answers(folder: Path) -> list[str]:
-    """Return a message for each model with tasks that a run, whose folder this may be, has begun without leaving answers."""
+    """Return a message for each model whose tasks were started but left no answers.
+
+    The folder need not be an OpenCompass run; other folders give no messages.
+    """
     setup = read_setup(folder)
     tasks: dict[str, list[str]] = {}
     for model in setup.models:
@@ -76,10 +80,10 @@ def begun_without_answers(folder: Path) -> list[str]:
 
 
 def read_setup(folder: Path) -> Setup:
-    """Return the setup of a run's folder, from the config files that OpenCompass has stored there; empty if none can be read.
+    """Read a run's setup from the config files stored in its folder; empty if none can be read.
 
-    A resumed run has several, and later ones may add tasks; OpenCompass does not record which of them an answer belongs to. The files are
-    parsed and not executed.
+    A resumed run has several config files, and later ones may add tasks; OpenCompass does not record to which
+    of them an answer belongs. The files are parsed, not executed.
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
@@ -88,7 +92,7 @@ def read_setup(folder: Path) -> Setup:
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # the files may come from a stranger; the results themselves are checked later
+            continue  # the files may be untrusted; the results themselves are checked later
         variables = {
             target.id: _plain(node.value)
             for node in tree.body
@@ -106,8 +110,8 @@ def read_setup(folder: Path) -> Setup:
     return Setup(folder, models, datasets, frozenset(unsure))
 
 
-# Arguments that identify a model or change its answers. Others are left out, because keys and headers may be
-# among them.
+# Arguments that identify a model or change its answers. Others are omitted, because they may include keys and
+# headers.
 _CALLED_WITH = (
     *("path", "peft_path", "tokenizer_path", "tokenizer_only", "model_kwargs", "peft_kwargs"),
     *("tokenizer_kwargs", "max_seq_len", "mode", "drop_middle", "meta_template", "chat_template_kwargs"),
@@ -119,7 +123,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 
 
 def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, Any]:
-    """Return a model's config under lm-eval's names, for the provenance of a run; empty for an empty config.
+    """Return a model's config under lm-eval's names, for a run's provenance; empty for an empty config.
 
     >>> model_facts({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
     {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {'temperature': 0.6}}
@@ -139,7 +143,7 @@ def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, An
 
 def _generation(row: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
-    # Of other arguments that are sent, only the seed: there may be headers with keys.
+    # Among the other arguments sent, only the seed is kept, because headers may contain keys.
     if isinstance(seed := _mapping(row.get("openai_extra_kwargs")).get("seed"), int):
         given["seed"] = seed
     for name in _GENERATION:
@@ -157,7 +161,7 @@ def _by_name(rows: Any, needed: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """Evaluate a literal, or ``dict(a=1)``; None for anything else."""
+    """Evaluate a literal or ``dict(a=1)``; return None for anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
         return {word.arg: _plain(word.value) for word in node.keywords if word.arg is not None}
     if isinstance(node, ast.List | ast.Tuple):
@@ -183,7 +187,7 @@ _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
 
 
 def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
-    """Return the runs of a folder ``predictions``, whose folders are named by the models; none of any other folder."""
+    """Return the runs in a ``predictions`` folder, which has a subfolder per model; otherwise none."""
     if predictions.name != PREDICTIONS:
         return []
     setup = read_setup(predictions.parent)
@@ -213,7 +217,7 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
 
 
 def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
-    """Return the files of each dataset; like OpenCompass, use parts only without a whole file."""
+    """Return each dataset's files; like OpenCompass, use parts only if there is no complete file."""
     stems = [file.removesuffix(".json") for file in files]
     whole = {stem for stem in stems if _stem(stem) == stem or _task(stem, setup)}
     groups = {stem: [f"{stem}.json"] for stem in sorted(whole)}
@@ -224,7 +228,7 @@ def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
 
 
 def _stem(name: str) -> str:
-    """Return the name of the dataset of which a file holds a part."""
+    """Return the dataset's name for a file that contains one of its parts."""
     match = _PART.fullmatch(name)
     return match["name"] if match else name
 
@@ -238,7 +242,7 @@ def _unfinished(model: Path, name: str) -> tuple[Path, str]:
 
 
 def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | None:
-    """Return a run, a file with the reason why it is not one, or None for a task of another package."""
+    """Return a run, a file with the reason why it is not one, or None for another package's task."""
     try:
         row = _first_row(files[0])
     except (OSError, ValueError) as error:
@@ -277,7 +281,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         **{key: single(result[key]) for key in _PROVENANCE if key in result},
         "options": single(result.get("options")) or {},
     }
-    # Facts of the run itself take precedence over those of the config.
+    # Metadata from the run itself take precedence over those from the config.
     known = {key: value for key, value in facts.items() if value is not None}
     of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
     return StoredRun(
@@ -301,7 +305,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
 
 
 def _task(name: str, setup: Setup) -> str | None:
-    """Return the task of a dataset from its config or its name; None if both leave it open."""
+    """Return a dataset's task from its config or its name; None if both leave it open."""
     if name in setup.datasets:
         return str(setup.datasets[name]["lct_task"])
     try:
@@ -319,7 +323,7 @@ def _first_row(path: Path) -> dict[str, Any] | None:
             rows: Iterator[tuple[str, Any]] = ijson.kvitems(events, "")
             _, row = next(rows, (None, None))
     except ijson.JSONError:
-        # This parser does not read NaN.
+        # This parser does not accept NaN.
         content = loads(path.read_bytes())
         row = next(iter(content.values()), None) if isinstance(content, dict) else None
     return row if isinstance(row, dict) else None
@@ -334,7 +338,7 @@ def _result(path: Path) -> dict[str, Any]:
 
 
 def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of a result, rates from 0 to 1; OpenCompass has percentages."""
+    """Return a result's numbers, with rates from 0 to 1; OpenCompass stores percentages."""
     points = single(result.get("points")) or ()
     numbers = {}
     for key, value in result.items():
@@ -395,7 +399,7 @@ def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str
 
 
 def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return metrics, reason and verdicts by case and repeat; empty if OpenCompass has kept no details."""
+    """Return metrics, reason and verdicts by case and repeat; empty if OpenCompass kept no details."""
     if run.result_file is None:
         return {}
     try:

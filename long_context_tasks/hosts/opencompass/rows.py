@@ -1,8 +1,9 @@
-"""The predictions of one task on disk: written case by case, resumed, finished in one step.
+"""Store a task's predictions on disk: written case by case, resumable, finished atomically.
 
-OpenCompass keeps finished cases in ``tmp_X.jsonl`` and takes an existing ``X.json`` for done. Its own writer loses all cases if a kill cuts
-the last line of the first file, and takes a half-written second file for whole. This one has neither fault, and keeps the names, so that
-OpenCompass' ``-r`` works as usual.
+OpenCompass keeps finished cases in ``tmp_X.jsonl`` and treats an existing ``X.json`` as complete. Its own
+writer loses all cases if a kill truncates the last line of the first file, and accepts a half-written second
+file as complete. This one avoids both faults and keeps the file names, so that OpenCompass' ``-r`` works as
+usual.
 """
 
 import json
@@ -16,22 +17,23 @@ from long_context_tasks.schema.files import loads
 
 Row = dict[str, Any]
 CASE = "case"
-GIVEN = "lct_given"  # key of every row: the task's version and the options as they were given; see given_of
-# Key of every row: the same for the loaded task, because built cases fix their seed and tokenizer.
+GIVEN = "lct_given"  # row key: the task's version and the options as given; see given_of
+# Row key: the same for the loaded task, because built cases fix their seed and tokenizer.
 RESOLVED = "lct_resolved"
 
 
 def given_of(version: int, options: Options) -> dict[str, Any]:
-    """Return the version and options of a run, by which ``-r`` recognises its predictions, before the task changes any option.
+    """Return a run's version and options, by which ``-r`` recognizes its predictions.
 
-    The judge is left out: answers do not depend on it, and results name theirs.
+    The options are those given, before the task changes any. The judge is excluded: answers do not depend on
+    it, and results record theirs.
     """
     resolved = {key: value for key, value in options.resolved().items() if key != "lct_judge"}
     return {"version": version, **resolved}
 
 
 def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the difference between two runs' versions and options, in words; empty without one.
+    """Describe the difference between two runs' versions and options; empty if they are equal.
 
     >>> difference({"version": 1, "lct_n": 5}, {"version": 1, "lct_n": 9, "lct_seed": 1})
     'lct_n was 5, is 9; lct_seed was not given, is 1'
@@ -45,7 +47,7 @@ def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 class RowStore:
-    """Prediction rows of one task, or of one part if OpenCompass splits it."""
+    """Prediction rows for one task, or for one part if OpenCompass splits it."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class RowStore:
         resolved: Mapping[str, Any] | None = None,
         writes: bool = True,  # False in all processes but the first if several share one model
     ) -> None:
-        self.path = Path(folder) / name  # the finished file: place in the test set to row
+        self.path = Path(folder) / name  # the finished file: index in the test set to row
         self._log = Path(folder) / f"tmp_{Path(name).stem}.jsonl"
         self._given = dict(given or {})
         self._resolved = dict(resolved or self._given)
@@ -63,7 +65,7 @@ class RowStore:
         self.rows: list[Row] = []
 
     def restore(self, cases: Sequence[str]) -> int:
-        """Take over the rows of an earlier, killed run, without a line that was cut, and return their number."""
+        """Restore the rows of an earlier, killed run, except a truncated line, and return their number."""
         if not self._log.is_file():
             return 0
         whole = 0
@@ -83,7 +85,7 @@ class RowStore:
                 "before, or start a new run without -r"
             )
         if self._writes:
-            # Rows are appended after the last whole line.
+            # Rows are appended after the last complete line.
             os.truncate(self._log, whole)
         return len(self.rows)
 
@@ -97,11 +99,11 @@ class RowStore:
                 file.writelines(lines)
 
     def finish(self) -> None:
-        """Put the finished file in place, then remove the log."""
+        """Move the finished file into place, then remove the log."""
         if not self._writes:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Written next to its place and renamed: OpenCompass takes an existing file for complete.
+        # Written to a temporary file and renamed, because OpenCompass treats an existing file as complete.
         part = self.path.with_name(f".{self.path.name}.part")
         with part.open("w", encoding="utf-8", newline="\n") as file:
             json.dump(
@@ -112,7 +114,7 @@ class RowStore:
 
 
 def _parse(line: bytes) -> Row | None:
-    """Return the row in a line of the log; None if the line was cut."""
+    """Return the row in a log line, or None if the line was truncated."""
     try:
         row = loads(line)
     except ValueError:

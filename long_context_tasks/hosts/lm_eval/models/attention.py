@@ -9,11 +9,11 @@ from long_context_tasks.attention.models import setting_names, use_attention
 
 class AttentionLM(HFLM):  # type: ignore[misc]
     def __init__(self, pretrained: Any, attention: str, **options: Any) -> None:
-        """Load the model, then change its attention; ``options`` are the settings of the attention and arguments of ``hf``."""
+        """Load the model, then switch its attention; ``options`` are attention settings and ``hf`` arguments."""
         settings = {name: options.pop(name) for name in sorted(setting_names() & options.keys())}
         super().__init__(pretrained=pretrained, **options)
         self.method = use_attention(self.model, attention, settings)
 
     def get_model_info(self) -> dict[str, Any]:
-        """Return lm-eval's facts of the model and the method, which makes it another model in reports."""
+        """Return lm-eval's model metadata plus the method, so that reports treat it as a separate model."""
         return {**super().get_model_info(), "lct_method": self.method}

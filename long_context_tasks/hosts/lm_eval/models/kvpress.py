@@ -1,6 +1,7 @@
-"""``lm_eval --model lct_kvpress``: methods of NVIDIA's kvpress (checked against 0.5.5), which drop a part of a context's cache.
+"""``lm_eval --model lct_kvpress``: NVIDIA's kvpress methods, which evict part of the context's KV cache.
 
-A press works while the context is read, before any question is known; question and answer keep all their keys and values.
+Checked against kvpress 0.5.5. A press is applied during prefill of the context, before any question is known;
+question and answer keep all their keys and values.
 """
 
 import re
@@ -15,22 +16,23 @@ from long_context_tasks.hosts.lm_eval.models.shared_context import ReadContext, 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 
-# Abstract ones, one that works while answers are written, one that needs the question.
+# Abstract classes, one that works during decoding, and one that needs the question.
 _NOT_OFFERED = ("BasePress", "ScorerPress", "PrefillDecodingPress", "FinchPress")
-# These give the remaining keys new positions, or add keys: the question follows the content of the cache, not the context.
+# These renumber the remaining keys or add keys: the question's positions continue those of the cache, not of
+# the context.
 _NEW_POSITIONS = ("KeyRerotationPress", "RestoreKVPress")
 
 
 class KVPressLM(SharedContextLM):
-    """A causal model of transformers whose cache of a context is compressed before the questions."""
+    """A transformers causal model whose context cache is compressed before the questions."""
 
     def __init__(
         self, pretrained: Any, press: str | None = None, ratio: float | None = None, **arguments: Any
     ) -> None:
-        """Load the model; ``press`` and ``ratio`` as in :func:`make_press`, settings of the press begin with ``press_``."""
+        """Load the model; see :func:`make_press`. Arguments that begin with ``press_`` are press settings."""
         settings = {key[6:]: arguments.pop(key) for key in list(arguments) if key.startswith("press_")}
         self._press, self.method = None, ""
-        # The whole cache is the baseline to which presses are compared, in the same code.
+        # The whole cache is the baseline for presses, run with the same code.
         if str(press).lower() != "none":
             self._press = make_press(str(press), ratio, settings)
             share = [] if ratio is None else [f"{ratio:g}"]
@@ -39,12 +41,12 @@ class KVPressLM(SharedContextLM):
         super().__init__(pretrained, **arguments)
 
     def get_model_info(self) -> dict[str, Any]:
-        """Return lm-eval's facts of the model and the method, which makes it another model in reports."""
+        """Return lm-eval's model metadata plus the method, so that reports treat it as a separate model."""
         return {**super().get_model_info(), **({"lct_method": self.method} if self.method else {})}
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:
-        """Read a context and keep the keys and values that the press leaves."""
+        """Prefill a context and keep the keys and values that the press leaves."""
         if self._press is None:
             return super().read(ids)
         with self._press(self.model):
@@ -60,12 +62,13 @@ class KVPressLM(SharedContextLM):
 
 
 def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> Any:
-    """Return a press of kvpress.
+    """Create a kvpress press.
 
     Args:
-        name: of a press, or of one around another: ``key_rerotation+streaming_llm``.
-        ratio: share of the context's cache that is dropped, at least 0 and below 1; None for presses that take other settings instead.
-        settings: of the press, or of the inner one.
+        name: name of a press, or of one that wraps another: ``key_rerotation+streaming_llm``.
+        ratio: share of the context's cache to evict, at least 0 and below 1; None for presses with other
+            settings.
+        settings: settings for the press, or for the inner one.
     """
     if ratio is not None and not 0 <= ratio < 1:
         raise InputError(f"ratio={ratio}: the share of the cache that is dropped is from 0 below 1")
@@ -73,7 +76,7 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
     kinds = [find_press(part, known) for part in name.split("+")]
     left = dict(settings)
     press: Any = None
-    # From the inside out: a press around another one takes it as an argument.
+    # From the inside out, because a wrapping press takes the inner one as an argument.
     for kind in reversed(kinds):
         fields = set(signature(kind).parameters)
         of_kind = {key: left.pop(key) for key in list(left) if key in fields}
@@ -89,7 +92,7 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
         raise InputError(
             f"press={name}: has no setting {', '.join(left)}; it has {', '.join(sorted(fields))}"
         )
-    # Some presses refuse a ratio, and only setting one shows which.
+    # Some presses reject a ratio, which shows only when it is set.
     try:
         press.compression_ratio = 0.5 if ratio is None else float(ratio)
     except AttributeError as error:
@@ -117,7 +120,7 @@ def _offered() -> dict[str, Any]:
 
 
 def _required(kind: Any) -> set[str]:
-    # Some presses around another one have None as the default of the inner press, and need it all the same.
+    # Some wrapping presses default the inner press to None but still require it.
     absent = {"press": (Parameter.empty, None)}
     parameters = signature(kind).parameters.items()
     return {
@@ -126,7 +129,7 @@ def _required(kind: Any) -> set[str]:
 
 
 def find_press(name: str, known: Mapping[str, Any]) -> Any:
-    """Return the class of a press, named with or without ``Press``; capitals, ``_`` and ``-`` do not matter."""
+    """Return a press class by name, with or without ``Press``, ignoring case, ``_`` and ``-``."""
     by_plain = {plain(key): kind for key, kind in known.items()}
     if plain(name) not in by_plain:
         names = ", ".join(sorted((key.removesuffix("Press") for key in known), key=str.lower))
@@ -135,7 +138,7 @@ def find_press(name: str, known: Mapping[str, Any]) -> Any:
 
 
 def plain(name: str) -> str:
-    """Return a press's name in the one form of all its spellings.
+    """Normalize a press's name, whichever way it is spelled.
 
     >>> plain("StreamingLLMPress"), plain("streaming_llm"), plain("Snap-KV")
     ('streamingllm', 'streamingllm', 'snapkv')
@@ -144,6 +147,6 @@ def plain(name: str) -> str:
 
 
 def moves_keys(press: Any) -> bool:
-    """Return whether the question follows the remaining keys in the cache, and not the whole context."""
+    """Return whether the question's positions continue the remaining keys', not the whole context's."""
     inner = getattr(press, "press", None)
     return type(press).__name__ in _NEW_POSITIONS or (inner is not None and moves_keys(inner))

@@ -1,7 +1,8 @@
-"""A causal model of transformers that reads a context once for all its questions; subclasses change the cache.
+"""A transformers causal model that prefills a context once for all its questions.
 
-The context of a prompt is its beginning up to the end of the text that the benchmark's ``split`` returns as the context of the case;
-everything after it, with the marks of the chat template, is the question. Prompts with the same tokens up to there share one cache.
+Subclasses change the cache. A prompt's context is its beginning, up to the end of the text that the
+benchmark's ``split`` returns as the case's context. Everything after it, including chat-template tokens, is
+the question. Prompts with the same tokens up to that point share one cache.
 """
 
 import copy
@@ -26,24 +27,24 @@ _GAP = re.compile(r"\n\n+")
 
 @dataclass(frozen=True)
 class ReadContext:
-    ids: Sequence[int]  # its tokens
+    ids: Sequence[int]  # token ids
     cache: Any  # their keys and values, or a part of them
-    position: int  # of the next token; larger than the length of the cache if a part was dropped
+    position: int  # of the next token; exceeds the cache length if keys were evicted
 
 
 class SharedContextLM(HFLM):  # type: ignore[misc]
-    """A model that answers greedily, one prompt at a time, from the whole cache of a context."""
+    """A model that answers greedily, one prompt at a time, from a context's whole cache."""
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:
-        """Read a context of at least one token and keep its keys and values."""
+        """Prefill a context of at least one token and keep its keys and values."""
         cache = DynamicCache()
         self.model(input_ids=self._row(ids), past_key_values=cache, use_cache=True, logits_to_keep=1)
         return ReadContext(ids, cache, len(ids))
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        """Answer requests of our tasks, those with the same context one after the other."""
-        # All ends first: a request that cannot be split is refused before the first context is read.
+        """Answer requests from our tasks; those with the same context are adjacent."""
+        # All ends first, so that a request that cannot be split is rejected before the first prefill.
         ends = [self._context_end(request) for request in requests]
         together: dict[int, list[int]] = {}
         for index, end in enumerate(ends):
@@ -55,7 +56,8 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
             for index in group:
                 prompt, settings = requests[index].args
                 ids = self.tok_encode(prompt)
-                # The last token is read with the question: its logits are the first answer token's.
+                # The last token is processed with the question, because its logits give the first answer
+                # token.
                 n = min(shared_tokens(ids, self.tok_encode(prompt[: ends[index]])), len(ids) - 1)
                 if read is None or list(read.ids) != ids[:n]:
                     read = None  # frees its memory first
@@ -67,7 +69,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return answers
 
     def _context_end(self, request: Any) -> int:
-        """Return the number of characters of a prompt that belong to its context; 0 for the filler of a run in which no prompt fits."""
+        """Return the length of a prompt's context in characters; 0 for the filler sent if no prompt fits."""
         if not isinstance(request, CaseInstance):
             raise InputError(
                 f"{getattr(request, 'task_name', 'a task')}: this model takes tasks of long_context_tasks only, because it has to find "
@@ -87,7 +89,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return torch.tensor([list(ids)], device=self.device)
 
     def _answer(self, read: ReadContext, ids: Sequence[int], settings: dict[str, Any], *, keep: bool) -> str:
-        """Return the greedy answer to a prompt; with ``keep``, leave the cache of the context for another question."""
+        """Return the greedy answer to a prompt; ``keep`` preserves the context's cache for more questions."""
         given = normalize_gen_kwargs(settings, self.max_gen_toks)
         stop = handle_stop_sequences(
             given.pop("until", None), eos=self.tok_decode(self.eot_token_id, skip_special_tokens=False)
@@ -129,7 +131,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
 
     @torch.no_grad()
     def _ask(self, cache: Any, ids: Sequence[int], position: int) -> torch.Tensor:
-        """Read more tokens into the cache and return the logits after the last, of shape (1, vocabulary), in float32."""
+        """Process more tokens; return the last one's logits, float32 of shape (1, vocabulary)."""
         for offset, part in _parts(cache, ids):
             positions = torch.arange(position + offset, position + offset + len(part), device=self.device)
             out = self.model(
@@ -143,8 +145,9 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
 
 
 def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield the parts of tokens that can be read at once, with their places."""
-    # The mask of several tokens has one length, so that layers of different lengths read one token at a time.
+    """Yield the token spans that fit in one forward pass, with their positions."""
+    # An attention mask has one length for all layers, so with different cache lengths tokens are processed
+    # singly.
     lengths = {cache.get_seq_length(layer) for layer in range(len(cache))}
     if len(lengths) < 2:
         yield 0, ids
@@ -154,17 +157,18 @@ def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]
 
 
 def context_end(prompt: str, context: str) -> int | None:
-    """Return the place in a prompt after its context; None if the prompt does not contain the context's last paragraph.
+    """Return the position after the context in a prompt; None if the context's last paragraph is missing.
 
-    A prompt may have words between the texts of its context, such as the designation of an answer. Therefore the longest end of the context,
-    of whole paragraphs, that occurs in the prompt is looked for, and its last occurrence counts.
+    A prompt may insert text between parts of its context, such as an answer's designation. The search is
+    therefore for the longest suffix of the context, in whole paragraphs, that occurs in the prompt; the last
+    occurrence counts.
 
     >>> context_end("Read. A1: One. A2: Two. Which?", "One.\\n\\nTwo.")
     23
     """
     context = context.strip()
     starts = [0, *(gap.end() for gap in _GAP.finditer(context))]
-    # If an end of the context occurs, shorter ones do too.
+    # If a suffix of the context occurs, shorter ones do too.
     first = bisect_left(starts, True, key=lambda start: context[start:] in prompt)
     if first == len(starts) or not context:
         return None
@@ -173,7 +177,7 @@ def context_end(prompt: str, context: str) -> int | None:
 
 
 def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return the number of tokens that two texts share at their beginning.
+    """Return the length of the common prefix of two token sequences.
 
     >>> shared_tokens([1, 2, 3], [1, 2, 4, 5])
     2

@@ -1,13 +1,13 @@
-"""Makes lm-eval find the tasks of long_context_tasks without ``--include_path``.
+"""Make lm-eval find the tasks of long_context_tasks without ``--include_path``.
 
-lm-eval 0.4.13 searches its own folder and ``--include_path``, nothing else. This file and the ``.pth`` file of the same
-name are installed at the top of site-packages; Python reads the ``.pth`` at every start, which costs well under a
-millisecond because nothing is imported here. Only when some program imports ``lm_eval.tasks.manager`` does
-``long_context_tasks.hosts.lm_eval.patches`` do the rest. ``LCT_NO_HOOK=1`` switches it off. Whatever goes wrong here is
-one line on stderr; it never stops Python or the host.
+lm-eval 0.4.13 searches only its own folder and ``--include_path``. This file and the ``.pth`` file of the
+same name are installed at the top level of site-packages; Python reads the ``.pth`` file at every start,
+which takes well under a millisecond because nothing is imported here. When a program imports
+``lm_eval.tasks.manager``, ``long_context_tasks.hosts.lm_eval.patches`` does the rest. ``LCT_NO_HOOK=1``
+disables the hook. An error here is reported in one line on stderr; it never stops Python or the host.
 """
 
-# Types would have to be imported from typing, at every start of Python.
+# Types would have to be imported from typing at every start of Python.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 import sys
 
@@ -15,11 +15,11 @@ HOST_MODULE = "lm_eval.tasks.manager"
 
 
 class TaskFolderFinder:
-    """Finds the host's module as Python would, and has its task search extended once it is loaded."""
+    """Finds the host's module as Python would, and extends its task search after it is loaded."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """The spec of the host's module with a loader that also calls ``extend``; None for every other module."""
+        """Return the module's spec with a loader that also calls ``extend``; None for every other module."""
         if name != HOST_MODULE:
             return None
         for finder in sys.meta_path:
@@ -40,7 +40,7 @@ def _extend_after_loading(spec):
     load = spec.loader.exec_module
 
     def exec_module(module):
-        load(module)  # an error of the host's own goes its usual way
+        load(module)  # the host's own errors propagate as usual
         _guard(_extend, module)
 
     spec.loader.exec_module = exec_module
