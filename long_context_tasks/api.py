@@ -1,6 +1,6 @@
-"""The package from a notebook: load a task, render prompts, score, judge, add noise, read results.
+"""The package in a notebook: load a task, render prompts, score, judge, add noise, read results.
 
-``import long_context_tasks as lct`` offers these names; each loads its libraries when it is called.
+``import long_context_tasks as lct`` provides these names; each loads its libraries when called.
 """
 
 import warnings
@@ -30,26 +30,27 @@ __all__ = [
 ]
 
 ResponseText = str | Sequence[str | None] | None
-"""The text of a response; for a conversation one text per turn. ``None`` stands for a missing response."""
+"""A response's text; for a conversation, one text per turn. ``None`` marks a missing response."""
 
 
 def task_names(prefix: str = "") -> list[str]:
-    """Return the names of all tasks that begin with a prefix, in the order of the benchmarks' cards."""
+    """Return the names of all tasks with a prefix, in the order of the benchmarks' cards."""
     from long_context_tasks.benchmarks.catalogue import task_specs
 
     return [spec.name for spec in task_specs() if spec.name.startswith(prefix)]
 
 
 def load_task(name: str, **options: Any) -> "Task":
-    """Load a task with its cases; synthetic cases are generated if the cache lacks them.
+    """Load a task with its cases; missing synthetic cases are generated and cached.
 
     Args:
         name: one of :func:`task_names`.
-        **options: options of a run without their prefix, such as ``n=20``, ``length="8k"``, ``cases="cases/"``,
+        **options: run options without their prefix, such as ``n=20``, ``length="8k"``, ``cases="cases/"``,
             ``judge="judge.yaml"``. Others are read from the environment (``LCT_N`` ...).
 
     Raises:
-        InputError: an unknown task or option, a value that does not fit, or missing data; the message gives the remedy.
+        InputError: the task or an option is unknown, a value is invalid, or data are missing; the message
+            gives the remedy.
     """
     from long_context_tasks.benchmarks import catalogue
 
@@ -58,10 +59,10 @@ def load_task(name: str, **options: Any) -> "Task":
 
 @dataclass(frozen=True)
 class Task:
-    """A task with its cases. Prompts and scores equal those in all hosts, byte for byte and digit for digit.
+    """A task with its cases. Prompts and scores equal those of all hosts, byte for byte and digit for digit.
 
     Attributes:
-        loaded: the object that hosts use, with everything that this class does not offer.
+        loaded: the underlying object used by hosts, with everything this class does not expose.
     """
 
     loaded: LoadedTask
@@ -75,7 +76,7 @@ class Task:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """The cases, in the order in which they run."""
+        """The cases, in the order they run."""
         return self.loaded.cases.cases
 
     @property
@@ -85,20 +86,20 @@ class Task:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The version of the task and its resolved options, as results record them."""
+        """The task's version and resolved options, as recorded in results."""
         return self.loaded.description()
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[dict[str, str]]:
-        """Return the chat messages of a turn as role and content, ready for an OpenAI-compatible client.
+        """Return a turn's chat messages with role and content, ready for an OpenAI-compatible client.
 
         Args:
             case: a case of this task.
             turn: number of the turn, from 0; above 0 only in a conversation.
-            answers: the model's own responses to the earlier turns. Thinking is removed; ``None`` is left out.
+            answers: the model's own responses to the earlier turns. Thinking is removed; ``None`` is skipped.
         """
         from long_context_tasks.schema.thinking import without_thinking
 
-        # Earlier thinking is not part of a conversation, as in all hosts.
+        # Conversations exclude earlier thinking, as in all hosts.
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
         return [
             {"role": message.role, "content": message.content}
@@ -106,28 +107,30 @@ class Task:
         ]
 
     def score(self, case: Case, response: ResponseText) -> list[CaseScores]:
-        """Score the response to a case by rule. Metrics of a judge are ``not_judged``; see :meth:`judge`.
+        """Score the response to a case by rule. Judge metrics are ``not_judged``; see :meth:`judge`.
 
         Returns:
-            The scores of each turn by metric; a task without a conversation has one turn.
+            Each turn's scores by metric; a task without a conversation has one turn.
 
         Raises:
-            InputError: a task by likelihood, or a number of texts that differs from the number of turns.
+            InputError: the task is scored by likelihood, or the number of texts differs from the number of
+                turns.
         """
         from long_context_tasks.judges.task_judge import score_turns
 
         return score_turns(self.loaded, case, self._responses(case, response))
 
     def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
-        """Score responses, by case id, with the judge that ``load_task(..., judge=...)`` or ``LCT_JUDGE`` names.
+        """Score responses by case id with the judge from ``load_task(..., judge=...)`` or ``LCT_JUDGE``.
 
-        Replies in the store are not requested again.
+        Stored replies are not requested again.
 
         Returns:
-            The scores of each case, as :meth:`score` returns them, by case id.
+            Each case's scores, as returned by :meth:`score`, keyed by case id.
 
         Raises:
-            InputError: no judge, a judge that cannot be used, an unknown case, or an error of :meth:`score`.
+            InputError: there is no judge, the judge cannot be used, a case is unknown, or :meth:`score`
+                raises an error.
         """
         from long_context_tasks.judges.task_judge import score_turns, with_judge
 
@@ -145,15 +148,15 @@ class Task:
         }
 
     def summary(self, scores: Mapping[str, Sequence[CaseScores]]) -> dict[str, float]:
-        """Return means, 95 % intervals over clusters and counts, under the keys that both hosts use.
+        """Return means, clustered 95 % intervals and counts, under the keys that hosts use.
 
-        ``scores`` are those of the turns by case id; other cases are not counted.
+        ``scores`` maps case ids to their turns' scores; other cases are not counted.
         """
         from long_context_tasks.stats.means import task_numbers
 
         turns = [turn for scored in scores.values() for turn in scored]
         clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
-        # A trained judge replaces the metrics of another judge by its own.
+        # A trained judge replaces another judge's metrics with its own.
         own = not turns or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
         intervals = self.loaded.intervals if own else metrics[:1]
@@ -162,16 +165,16 @@ class Task:
     def save(
         self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""
     ) -> Path:
-        """Write responses by case id and their scores as a run that ``lct report`` and ``lct judge run`` read.
+        """Write responses and their scores as a run that ``lct report`` and ``lct judge run`` can read.
 
         Args:
             responses: responses by case id.
             model: name of the model in reports.
-            folder: the folder in which a folder of the model is made.
+            folder: the directory in which the model's folder is created.
             pipeline: origin of the responses, for the provenance.
 
         Returns:
-            The path of the file with the numbers.
+            The path to the results file.
         """
         from long_context_tasks.hosts.own.score import score_own
 
@@ -202,13 +205,13 @@ def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1
 
     Args:
         builder: name of a builder; ``lct build`` lists them.
-        length: lengths separated by commas: ``"4k,32k"``.
-        out: folder in which the builder's folder is made or replaced.
-        jobs: number of processes; the bytes do not depend on it.
+        length: comma-separated lengths: ``"4k,32k"``.
+        out: folder in which the builder's folder is created or replaced.
+        jobs: number of processes; the output does not depend on it.
         **settings: options of ``lct build`` with underscores: ``n=50``, ``seed=7``, ``books="books/"``.
 
     Returns:
-        The folder of the builder.
+        The builder's folder.
     """
     from long_context_tasks.benchmarks.building import (
         Work,
@@ -225,14 +228,14 @@ def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1
 def inject_noise(
     text: str, wer: float, *, seed: int = 0, rules: "Rules | None" = None, mode: str = "exact"
 ) -> "Noisy":
-    """Put errors of speech recognition into a text.
+    """Inject speech recognition errors into a text.
 
     Args:
         text: any text; line ends are kept.
         wer: target word error rate, 0 to 1.
         seed: equal seeds give equal bytes.
-        rules: result of ``long_context_tasks.noise.learn``; the package's rules by default.
-        mode: ``exact`` meets the target as measured; ``official`` is the simulator of the ELITR-Bench paper.
+        rules: result of ``long_context_tasks.noise.learn``; the packaged rules by default.
+        mode: ``exact`` meets the measured target; ``official`` is the ELITR-Bench paper's simulator.
 
     Returns:
         The noisy ``text`` and its ``measured_wer``.
@@ -243,16 +246,17 @@ def inject_noise(
 
 
 def word_error_rate(reference: str, hypothesis: str) -> float:
-    """Return the edit distance in words, divided by the number of words of the reference; it can exceed 1."""
+    """Return the word-level edit distance over the number of reference words; it can exceed 1."""
     from long_context_tasks.noise import word_error_rate as measure
 
     return measure(reference, hypothesis)
 
 
 def load_results(*paths: str | Path) -> "pl.DataFrame":
-    """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
+    """Read stored runs and bundles as a Polars frame with a row per case, turn, repeat and metric.
 
-    The columns are those of ``results.parquet``. Each skipped run or file causes a warning. Polars comes with the extra ``report``.
+    The columns are those of ``results.parquet``. Each skipped run or file causes a warning. Polars comes with
+    the extra ``report``.
 
     Args:
         *paths: folders of results or bundles, or folders that contain them.
@@ -264,10 +268,11 @@ def load_results(*paths: str | Path) -> "pl.DataFrame":
 
 
 def leaderboard(*paths: str | Path) -> "pl.DataFrame":
-    """Read stored runs, as :func:`load_results` does, as a Polars frame with a row per model, task, judge and settings.
+    """Read stored runs like :func:`load_results`, as a frame with a row per model, task, judge and settings.
 
-    The columns are those of ``leaderboard.parquet``: ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval,
-    ``coverage`` the share of turns with a score, ``ranked`` whether the row may be compared with others of its task.
+    The columns are those of ``leaderboard.parquet``: ``value`` is the mean of the headline, ``low`` to
+    ``high`` its 95 % interval, ``coverage`` the fraction of turns with a score, ``ranked`` whether the row
+    may be compared with others of its task.
     """
     _need_polars("leaderboard")
     from long_context_tasks.benchmarks import catalogue

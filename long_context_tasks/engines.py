@@ -1,7 +1,7 @@
 """Run independent pieces of work in this process, in several processes, or on a Ray cluster.
 
-Results come in the order of the items, so that a caller that writes them one after the other writes the same bytes with every engine.
-Processes end when the work ends or fails, and when the process that started them is killed.
+Results arrive in item order, so a caller that writes them sequentially writes the same bytes with every
+engine. Worker processes end when the work ends or fails, and when their parent process is killed.
 """
 
 import os
@@ -27,15 +27,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 Ticket = TypeVar("Ticket")
 
-# Results per worker that may wait: enough to keep it busy, few enough for memory.
+# Maximum pending results per worker: enough to keep it busy, few enough for memory.
 _AHEAD = 2
 
 
 class Engine(Protocol):
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield the result for each item, in order; only a few items and results are in memory at the same time.
+        """Yield the result for each item, in order, with only a few items and results in memory.
 
-        The function, of a module or a ``functools.partial`` of one, and the items can be pickled. A result depends on its item only.
+        The function (module-level, or a ``functools.partial`` of one) and the items must be picklable. Each
+        result must depend only on its item.
         """
 
 
@@ -47,7 +48,7 @@ class InProcess:
 def kept_ahead(
     submit: Callable[[T], Ticket], result: Callable[[Ticket], R], items: Iterable[T], workers: int
 ) -> Iterator[R]:
-    """Yield the result of each item in order, with enough submitted items to keep all workers busy."""
+    """Yield each item's result in order, submitting enough items ahead to keep all workers busy."""
     waiting: deque[Ticket] = deque()
     for item in items:
         waiting.append(submit(item))
@@ -75,8 +76,8 @@ class Processes:
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Processes]:
-    """Run an engine of processes, which end with the block or with this process."""
-    # This process may have threads, which a fork would copy in any state; the fork server has none.
+    """Run a process engine whose workers end with the block or with this process."""
+    # This process may have threads, which a fork would copy in an arbitrary state; the fork server has none.
     context = get_context("forkserver")
     context.set_forkserver_preload([name for name in sys.modules if name.startswith("long_context_tasks.")])
     theirs, ours = Pipe(duplex=False)
@@ -97,8 +98,8 @@ def processes(jobs: int) -> Iterator[Processes]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Start processes that ignore Ctrl+C from their first moment."""
-    # Python sets signal handlers only in the main thread.
+    """Let processes started in this block ignore Ctrl+C from the start."""
+    # Python allows signal handlers only in the main thread.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -112,7 +113,7 @@ def _interrupts_ignored() -> Iterator[None]:
 def _start_worker(alive: Connection, environment: dict[str, str]) -> None:
     # The parent handles Ctrl+C and closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The fork server still has the environment of its own start.
+    # The fork server still has the environment from its own start.
     os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
@@ -125,12 +126,12 @@ def _end_with(alive: Connection) -> None:
         os._exit(1)
 
 
-# Restarts of a task whose worker is lost.
+# Restarts of a task whose worker was lost.
 _TRIES_AGAIN = 5
 
 
 class RayCluster:
-    """Runs the function on a Ray cluster, one task per item; Ray restarts a task whose worker or machine is lost."""
+    """Run the function on a Ray cluster, one task per item; Ray restarts a task if its worker is lost."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
@@ -138,7 +139,7 @@ class RayCluster:
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         ray = self._ray
         run = ray.remote(max_retries=_TRIES_AGAIN)(_outcome)
-        # Pickled once for the cluster, not once per item.
+        # Pickled once for the cluster instead of once per item.
         shared = ray.put(function)
         workers = int(ray.cluster_resources().get("CPU", 1))
         here = _Here(long_context_tasks.__version__, Path.cwd(), _settings())
@@ -164,13 +165,13 @@ class RayCluster:
 
 
 class _Here(NamedTuple):
-    """State of the submitting process that workers take over."""
+    """State of the submitting process that workers adopt."""
 
     version: str
-    folder: Path  # working directory, to which paths are relative
+    folder: Path  # working directory, for relative paths
     settings: Mapping[
         str, str
-    ]  # environment variables of the package without secrets, which each machine has itself
+    ]  # the package's environment variables without secrets, which every machine sets itself
 
 
 def _settings() -> Mapping[str, str]:
@@ -182,14 +183,14 @@ def _settings() -> Mapping[str, str]:
 
 
 def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None, InputError | None]:
-    # An exception would arrive wrapped by Ray, without our class.
+    # Ray would wrap an exception and lose its class.
     if long_context_tasks.__version__ != here.version:
         return None, InputError(
             f"a machine of the cluster has long_context_tasks {long_context_tasks.__version__}, this one {here.version}; install "
             "the same version on all machines"
         )
     os.environ.update(here.settings)
-    # Machines without a shared file system keep their own folder.
+    # Machines without a shared file system keep their own working directory.
     if here.folder.is_dir():
         os.chdir(here.folder)
     try:
@@ -200,9 +201,10 @@ def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None
 
 @contextmanager
 def cluster(address: str) -> Iterator[RayCluster]:
-    """Connect to a cluster for a block.
+    """Connect to a Ray cluster for the duration of a block.
 
-    ``address`` is ``ray://host:10001``; empty for the cluster in ``RAY_ADDRESS`` or, without it, on this machine, where one is started.
+    ``address`` is ``ray://host:10001``. If empty, ``RAY_ADDRESS`` is used or, without it, a cluster is
+    started on this machine.
     """
     require("ray", "--engine ray", "ray")
     import ray
@@ -221,9 +223,10 @@ def cluster(address: str) -> Iterator[RayCluster]:
 
 
 def engine_of(jobs: int = 1, name: str = "") -> AbstractContextManager[Engine]:
-    """Return the engine of a command line, for a ``with`` statement.
+    """Return the engine for a command line, as a context manager.
 
-    ``name`` is empty for ``jobs`` processes here, ``ray`` for the cluster in ``RAY_ADDRESS`` or on this machine, or an address.
+    ``name`` is empty for ``jobs`` local processes, ``ray`` for the cluster in ``RAY_ADDRESS`` or on this
+    machine, or an address.
     """
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: give 1 or more")

@@ -1,1 +1,1 @@
-"""Attention for texts beyond a model's window, without training: ReRoPE, Leaky ReRoPE and InfLLM for Llama-type models of transformers."""
+"""Training-free attention beyond the context window: ReRoPE, Leaky ReRoPE, InfLLM for Llama-type models."""

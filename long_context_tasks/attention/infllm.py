@@ -1,7 +1,8 @@
 """InfLLM: attention to the first tokens, a local window, and the most relevant blocks of a memory.
 
-The method of Xiao et al. 2024 (https://github.com/thunlp/InfLLM): every token beyond the local window has the window as its relative
-position. Keys and values stay in the model's own cache; the reference also moves them between GPU and CPU memory.
+Implements Xiao et al. 2024 (https://github.com/thunlp/InfLLM): tokens beyond the local window all get the
+window size as relative position. Keys and values stay in the model's own cache; the reference also moves them
+between GPU and CPU memory.
 """
 
 from dataclasses import dataclass, field
@@ -19,18 +20,18 @@ from long_context_tasks.schema import InputError
 
 @dataclass(frozen=True)
 class InfLLMSettings:
-    """Settings with the names and values of the reference for Llama 3."""
+    """Settings, with the reference's names and its values for Llama 3."""
 
-    n_init: int = 128  # first tokens, which are always attended to
-    n_local: int = 4096  # tokens of the local window
-    block_size: int = 128  # tokens of a block of the memory
-    topk: int = 16  # blocks that are attended to
-    # Tokens that represent a block, those that received most attention from their neighbours.
+    n_init: int = 128  # first tokens, always attended to
+    n_local: int = 4096  # size of the local window in tokens
+    block_size: int = 128  # tokens per memory block
+    topk: int = 16  # number of blocks attended to
+    # Tokens that represent a block: those that received the most attention from their neighbours.
     repr_topk: int = 4
-    exc_block_size: int = 512  # tokens that are read at a time and share the choice of blocks
+    exc_block_size: int = 512  # tokens processed together, sharing one choice of blocks
 
     def __post_init__(self) -> None:
-        """Check what the reference asserts."""
+        """Check the reference's assertions."""
         if self.exc_block_size > self.n_local:
             raise InputError(
                 f"infllm: exc_block_size={self.exc_block_size} is more than n_local={self.n_local}; lower it"
@@ -48,16 +49,16 @@ class InfLLM:
     rotary: Rotary = field(repr=False)
     settings: InfLLMSettings = field(default_factory=InfLLMSettings)
     _length: int = field(default=0, init=False)
-    # (heads, tokens): attention that each token received from queries within the local window.
+    # (heads, tokens): attention received by each token from queries within the local window
     _received: Any = field(default=None, init=False, repr=False)
-    # For each block (heads, size): the mean of the keys that represent it.
+    # per block, (heads, size): the mean of its representative keys
     _representatives: list[Any] = field(default_factory=list, init=False, repr=False)
 
     def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:
-        """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result."""
+        """Attend causally; arguments and result are those of ``ReRoPE`` in :mod:`.rectified`."""
         import torch
 
-        # The memory belongs to one text, and padding would become a part of it.
+        # The memory belongs to one text, and padding would become part of it.
         if query.shape[0] > 1 or mask is not None:
             raise InputError("infllm reads one text at a time; take batch size 1")
         total = key.shape[2]
@@ -110,12 +111,12 @@ class InfLLM:
             self._representatives.append(chosen.mean(dim=1))
 
     def _attended(self, query: Any, places: Any, end: int) -> Any:
-        """Return a mask of the tokens that are attended to, of shape (end,): all except the blocks that were not chosen."""
+        """Return the mask of attended tokens, shape (end,), which excludes the blocks not chosen."""
         import torch
 
         sizes, n_blocks = self.settings, len(self._representatives)
         attended = torch.ones(end, dtype=torch.bool, device=query.device)
-        # A memory with fewer blocks is attended to as a whole.
+        # A smaller memory is attended to in full.
         if n_blocks > sizes.topk:
             turned = self.rotary(query[0], torch.full_like(places, sizes.n_local)).mean(dim=1)
             similarity = (torch.stack(self._representatives) * turned).sum(dim=(1, 2))

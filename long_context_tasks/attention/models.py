@@ -1,8 +1,9 @@
-"""Change the attention method of a loaded transformers model, by name, for all hosts.
+"""Switch a loaded transformers model to another attention method by name, for all hosts.
 
-The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the cache holds plain keys, and
-its attention is registered with transformers and calls the method of the layer. NTK-aware RoPE only changes frequencies; it is here because
-transformers 4 and 5 take another base in different arguments.
+The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the
+cache holds unrotated keys, and its attention function is registered with transformers and calls the layer's
+method. NTK-aware RoPE only changes frequencies; it is included because transformers 4 and 5 take a different
+base through different arguments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,28 +14,28 @@ from long_context_tasks.attention.infllm import InfLLM, InfLLMSettings
 from long_context_tasks.attention.rectified import Positions, ReRoPE, Rotary
 from long_context_tasks.schema import InputError
 
-REGISTERED = "long_context_tasks"  # name of our attention in transformers
-# Their attention classes have the same rotary module and call the attention interface in the same way.
+REGISTERED = "long_context_tasks"  # name of our attention function in transformers
+# Their attention classes use the same rotary module and attention interface.
 MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
 
 
 @dataclass(frozen=True)
 class ReRoPESettings:
-    """Settings of ReRoPE; the reference's values."""
+    """Settings of ReRoPE, with the reference's defaults."""
 
-    window: int = 512  # distance from which the relative position no longer grows, in tokens
-    # Number of tokens from which queries are scaled; 0 for the window of the model's config.
+    window: int = 512  # distance in tokens beyond which the relative position stays constant
+    # Position from which queries are scaled; 0 for the window in the model's config.
     training_length: int = 0
 
 
 @dataclass(frozen=True)
 class LeakyReRoPESettings(ReRoPESettings):
-    factor: int = 16  # number of tokens by which the relative position grows by one, beyond the window
+    factor: int = 16  # number of tokens per step of the relative position, beyond the window
 
 
 @dataclass(frozen=True)
 class NTKSettings:
-    # Growth of the window; the base grows by factor ** (d / (d - 2)), with d the size of a head.
+    # Growth of the window; the base grows by factor ** (d / (d - 2)), where d is the head size.
     factor: int = 4
 
 
@@ -52,7 +53,7 @@ def setting_names() -> frozenset[str]:
 
 
 def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a method, by default the reference's.
+    """Return a method's settings; the defaults are the reference's.
 
     >>> attention_settings("rerope", {"window": "256"})
     ReRoPESettings(window=256, training_length=0)
@@ -76,7 +77,7 @@ def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
 
 
 def read_attention(text: str) -> tuple[str, dict[str, str]]:
-    """Return method and settings in a text.
+    """Parse a method and its settings.
 
     >>> read_attention("infllm,n_local=1024")
     ('infllm', {'n_local': '1024'})
@@ -86,7 +87,7 @@ def read_attention(text: str) -> tuple[str, dict[str, str]]:
 
 
 def describe(name: str, settings: Settings) -> str:
-    """Return a method with its settings in the form of results.
+    """Return a method with its settings, as written in results.
 
     >>> describe("leaky_rerope", LeakyReRoPESettings())
     'leaky_rerope_window512_factor16'
@@ -100,7 +101,10 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
-    """Give a loaded model another attention, and return the method with its settings: ``lct_attention`` in the model's config."""
+    """Switch a loaded model to another attention method and return its description.
+
+    The description, method with settings, is also stored as ``lct_attention`` in the model's config.
+    """
     settings = attention_settings(name, given)
     config = model.config
     decoder: Any = getattr(model, "model", None)
@@ -113,7 +117,7 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
         config.model_type == "mistral" and config.sliding_window
     ):
         raise InputError(f"attention={name}: the model has a sliding window of its own, which would stay")
-    # Its keys in the cache and its rotary module are no longer those of the checkpoint.
+    # Its cached keys and its rotary module no longer match the checkpoint.
     if getattr(config, "lct_attention", None):
         raise InputError(f"attention={name}: the model has {config.lct_attention} already; load it again")
     if isinstance(settings, NTKSettings):
@@ -144,11 +148,11 @@ def _grow_base(embedding: Any, factor: int) -> None:
 def _methods(
     rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: int, n_layers: int
 ) -> Sequence[InfLLM | ReRoPE]:
-    # InfLLM has a memory in each layer.
+    # InfLLM has a memory per layer.
     if isinstance(settings, InfLLMSettings):
         return [InfLLM(rotary, settings) for _ in range(n_layers)]
     slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0
-    # ReRoPE has no state, so that all layers share one object.
+    # ReRoPE is stateless, so all layers share one object.
     return [ReRoPE(rotary, Positions(settings.window, slope), settings.training_length or window)] * n_layers
 
 
@@ -157,14 +161,15 @@ def _register() -> None:
     from transformers.masking_utils import flash_attention_mask
 
     AttentionInterface.register(REGISTERED, _attend)
-    # This mask covers padding only, shape (batch, keys): our methods are causal without a matrix of all pairs of tokens.
+    # This mask covers only padding, shape (batch, keys): our methods are causal without a full attention
+    # matrix.
     AttentionMaskInterface.register(REGISTERED, flash_attention_mask)
 
 
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any
 ) -> tuple[Any, None]:
-    """Call the method of the layer, in the form of transformers' attention functions."""
+    """Call the layer's method, with the signature of transformers' attention functions."""
     result = module.lct_attention(query, key, value, attention_mask, scaling)
     return result.transpose(1, 2).contiguous(), None
 

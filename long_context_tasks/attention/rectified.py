@@ -1,31 +1,35 @@
-"""ReRoPE and Leaky ReRoPE: rotary attention whose relative positions grow slower, or not at all, beyond a window.
+"""ReRoPE and Leaky ReRoPE: beyond a window, relative positions stay constant or grow more slowly.
 
-The reference is https://github.com/bojone/rerope. Keys come without rotation, because the angle of a key depends on the query.
+The reference is https://github.com/bojone/rerope. Keys are passed unrotated, because a key's angle depends on
+the query.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
-CHUNK = 512  # queries whose scores are held at a time
+CHUNK = 512  # number of queries whose scores are in memory at a time
 
 
 @dataclass(frozen=True)
 class Positions:
-    window: int  # distance from which they are changed, in tokens
-    slope: float = 0.0  # growth with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE
+    window: int  # distance in tokens beyond which positions change
+    slope: float = 0.0  # growth per token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE
 
     def of_far(self, queries: Any, keys: Any) -> tuple[Any, Any]:
-        """Return the positions to rotate queries and keys to, so that their difference is ``window + slope * (i - j - window)``."""
+        """Return query and key positions whose difference is ``window + slope * (i - j - window)``."""
         return self.window * (1 - self.slope) + self.slope * queries, self.slope * keys
 
 
 class Rotary:
     def __init__(self, embedding: Any) -> None:
-        """Take the model's own module of rotary embeddings, with its base and scaling."""
+        """Wrap the model's own rotary embedding, with its base and scaling."""
         self._embedding = embedding
 
     def __call__(self, states: Any, positions: Any) -> Any:
-        """Return states of shape (..., tokens, size of a head), rotated to positions of shape (tokens,), which may be fractions."""
+        """Return states of shape (..., tokens, head size) rotated to positions of shape (tokens,).
+
+        Positions may be fractions.
+        """
         import torch
 
         cos, sin = self._embedding(states, positions.float()[None])
@@ -36,12 +40,12 @@ class Rotary:
 def rectified_scores(
     query: Any, key: Any, at: tuple[Any, Any], rotary: Rotary, positions: Positions
 ) -> tuple[Any, Any]:
-    """Return the scores of queries and keys, before scaling, and their distances.
+    """Return unscaled scores and distances of queries and keys.
 
     Args:
         query: (batch, heads, queries, size), not rotated.
         key: (batch, key heads, keys, size), not rotated.
-        at: places of queries and keys in the text, ascending.
+        at: ascending positions of queries and keys in the text.
 
     Returns:
         (batch, heads, queries, keys) and (queries, keys).
@@ -51,7 +55,7 @@ def rectified_scores(
     q_at, k_at = at
     distance = q_at[:, None] - k_at[None, :]
     groups, n_queries = query.shape[1] // key.shape[1], query.shape[2]
-    # Keys up to n_far are far from the last query, keys from n_all_far on are near the first.
+    # Keys up to n_far are far from the last query; keys from n_all_far on are near the first.
     n_far, n_all_far = (int((k_at <= q - positions.window).sum()) for q in (q_at[-1], q_at[0]))
 
     def dot(queries: Any, keys: Any) -> Any:
@@ -74,14 +78,17 @@ def rectified_scores(
 
 
 def probabilities(scores: Any, forbidden: Any) -> Any:
-    """Return softmax over keys in float32; equal probabilities if all keys are forbidden."""
+    """Return softmax over keys in float32, uniform if all keys are forbidden."""
     import torch
 
     return torch.softmax(scores.float().masked_fill(forbidden, torch.finfo(torch.float32).min), dim=-1)
 
 
 def weighted_values(weights: Any, value: Any) -> Any:
-    """Return (batch, heads, queries, size) of weights (batch, heads, queries, keys) and values (batch, key heads, keys, size)."""
+    """Apply weights (batch, heads, queries, keys) to values (batch, key heads, keys, size).
+
+    Returns (batch, heads, queries, size).
+    """
     batch, heads, queries, keys = weights.shape
     by_group = weights.to(value.dtype).reshape(batch, value.shape[1], -1, keys)
     return (by_group @ value).reshape(batch, heads, queries, -1)
@@ -91,7 +98,7 @@ def weighted_values(weights: Any, value: Any) -> Any:
 class ReRoPE:
     rotary: Rotary = field(repr=False)
     positions: Positions
-    # Number of tokens from which queries are scaled by log(position) / log(training_length), as in the
+    # Position from which queries are scaled by log(position) / log(training_length), as in the
     # reference.
     training_length: int
 
@@ -100,7 +107,7 @@ class ReRoPE:
 
         Args:
             query: (batch, heads, queries, size), not rotated.
-            key: (batch, key heads, keys, size), not rotated; those of the cache first.
+            key: (batch, key heads, keys, size), not rotated, starting with the cached ones.
             mask: (batch, keys), False for padding; None without padding.
 
         Returns:
@@ -110,13 +117,13 @@ class ReRoPE:
 
         total, n_queries = key.shape[2], query.shape[2]
         k_at = torch.arange(total, device=key.device)
-        # In generation, padding is on the left.
+        # During generation, padding is on the left.
         begins = 0 if mask is None else mask.int().argmax(dim=-1)[:, None]
         parts = []
         for start in range(total - n_queries, total, CHUNK):
             q_at = k_at[start : min(start + CHUNK, total)]
             part = query[:, :, start - total + n_queries :][:, :, : len(q_at)]
-            # The scale depends on the position in the text, without padding.
+            # The scale depends on the position in the text, excluding padding.
             length = (q_at[None] - begins + 1).clamp(min=1)
             grown = (length.log() / torch.tensor(float(self.training_length)).log()).clamp(min=1)
             part = part * grown[:, None, :, None].to(part.dtype)

@@ -1,1 +1,1 @@
-"""Information coverage of the cases of any benchmark."""
+"""Information coverage of any benchmark's cases."""

@@ -1,7 +1,8 @@
 """Split cases into context and query.
 
-Cases come from folders of built cases, from loaded tasks, or from JSON Lines files with the columns ``id``, ``task``, ``domain``,
-``length``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed.
+Cases come from folders of built cases, from loaded tasks, or from JSON Lines files with the columns ``id``,
+``task``, ``domain``, ``length``, ``context``, ``question`` and ``answer``; ``context`` and ``question`` are
+required.
 """
 
 from collections import Counter
@@ -27,7 +28,7 @@ from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.validated import Checked, validated
 
 GAP = "[...]"
-"""Replaces the context in a query."""
+"""Placeholder for the context in a query."""
 _SPLITS = ("test", "validation", "dev", "train")
 COLUMNS = "id, task, domain, length, context, question, answer (context and question are needed)"
 _QUERY_INPUTS = frozenset(
@@ -43,7 +44,7 @@ class Parts(NamedTuple):
 
 
 Split = Callable[[Case, int, Documents], Parts | None]
-"""Splits a turn of a case; None if its benchmark does not offer that."""
+"""Splits a turn of a case; None if its benchmark cannot do that."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,19 @@ class Item:
     id: str
     context: str  # text to split into chunks
     query: str  # question or instruction without the context
-    cluster: str  # the unit of intervals, mostly the document
+    cluster: str  # unit of the confidence intervals, usually the document
 
 
 @dataclass(frozen=True)
 class ItemSource:
-    """The cases of one task, domain and length, read one at a time, as long contexts of all do not fit into memory."""
+    """The cases of one task, domain and length, read one at a time to save memory."""
 
     task: str
     domain: str  # domain of the cases; empty if they have none
     stored: Sequence[Any]  # one object per case, from which it is read
-    # Reads a case from the task's name, for messages, and its object.
+    # (task name for messages, object) -> case
     item: Callable[[str, Any], Item] = field(repr=False)
-    # Length that the cases were made for, such as 8k; empty if they have that of their texts.
+    # Target length of the cases, such as 8k; empty if they keep the length of their texts.
     length: str = ""
 
     def __len__(self) -> int:
@@ -74,7 +75,7 @@ class ItemSource:
 
 
 def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> list[ItemSource]:
-    """Return the cases of a task, one for each turn, by domain and length; ``length`` is that of cases without a label for it."""
+    """Return a task's cases, one per turn, by domain and length; ``length`` is for cases without their own."""
 
     def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
         case, turn = turn_of_case
@@ -90,7 +91,7 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
             )
         return Item(item_id, context, query, case.cluster)
 
-    # Texts are split when they are read, as only a sample is.
+    # Texts are split lazily, because only a sample is read.
     groups: dict[tuple[str, str], list[tuple[Case, int]]] = {}
     for case in cases.cases:
         own = groups.setdefault(
@@ -106,17 +107,18 @@ def length_name(length: Any) -> str:
 
 
 def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a case folder, or of those one or two levels below it, by task, domain and length; of all tasks if none are named.
+    """Return the cases of case folders at most two levels below a path, by task, domain and length.
 
-    Without any case folder, the JSON Lines files below are read. A task in several folders or files is named with its path.
+    All tasks are included unless some are named. Without any case folder, the JSON Lines files below are
+    read. A task found in several folders or files is named with its path.
     """
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
-    # Folders of other benchmarks' files have no manifest.
+    # Other benchmarks' folders have no manifest.
     files = sorted(file for end in ("jsonl", "jsonl.gz") for file in path.rglob(f"*.{end}"))
     if not folders and files:
         return _named_apart([(file, source) for file in files for source in file_cases(file, tasks)], path)
     if not folders:
-        read_manifest(path)  # raises the error that explains what a case folder holds
+        read_manifest(path)  # raises the error that explains the contents of a case folder
     found = [
         (folder, source)
         for folder in folders
@@ -128,7 +130,7 @@ def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[s
 
 
 def _named_apart(found: Sequence[tuple[Path, ItemSource]], root: Path) -> list[ItemSource]:
-    """Add the path to the name of each task that several places hold at the same domain and length."""
+    """Add the path to the name of each task found in several places at the same domain and length."""
     holders = Counter((source.task, source.domain, source.length) for _, source in found)
     return [
         replace(source, task=f"{place.relative_to(root)}/{source.task}")
@@ -139,7 +141,7 @@ def _named_apart(found: Sequence[tuple[Path, ItemSource]], root: Path) -> list[I
 
 
 def _case_folders(path: Path) -> list[Path]:
-    # Hidden folders belong to builds that were stopped.
+    # Hidden folders belong to interrupted builds.
     found = (manifest.parent for depth in ("*", "*/*") for manifest in path.glob(f"{depth}/manifest.json"))
     return sorted(
         folder for folder in found if not any(part.startswith(".") for part in folder.relative_to(path).parts)
@@ -173,11 +175,14 @@ class _Row(Checked):
 
 
 def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; of all tasks if none are named."""
+    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length.
+
+    All tasks are included unless some are named.
+    """
     if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
     stem = path.name.split(".")[0]
-    # qmsum/test.jsonl is a file of qmsum.
+    # qmsum/test.jsonl belongs to qmsum.
     own_task = path.absolute().parent.name if stem in _SPLITS else stem
     groups: dict[tuple[str, str, str], dict[str, Item]] = {}
     for number, (place, values) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
@@ -205,7 +210,8 @@ def split_by_documents(
 ) -> Parts:
     """Split a case into its texts from the document table, without the question, and its query.
 
-    The query is the turn's question, or else the last user message that ``render`` returns, with the texts taken out.
+    The query is the turn's question or, without one, the last user message from ``render`` with the texts
+    removed.
     """
     texts = list(dict.fromkeys(text for text in _context_texts(case, documents) if text.strip()))
     context = "\n\n".join(texts)
@@ -221,13 +227,13 @@ def split_by_documents(
 
 
 def _context_texts(case: Case, documents: Documents) -> Iterator[str]:
-    """Yield the texts that a case's inputs name: keys of documents, or character spans of the case's own document."""
+    """Yield the texts referenced by a case's inputs: document keys, or character spans of its own document."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
             value = list(value.values())
         if isinstance(value, list | tuple):
-            # A pair of whole numbers is a span; a list of keys has texts.
+            # A pair of integers is a span; a list of keys has texts.
             if len(value) == 2 and all(type(part) is int for part in value) and case.document is not None:
                 yield documents[case.document][value[0] : value[1]]
                 return

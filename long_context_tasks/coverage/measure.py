@@ -1,8 +1,9 @@
-"""Measure information coverage: which share of a context is needed to answer its query.
+"""Measure information coverage: the share of a context needed to answer its query.
 
-After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens; an evaluator model judges for each
-whether it is needed. The coverage of a case is the share of its chunks that are needed, that of a set the mean over its cases.
-``evaluator.txt`` is the prompt of appendix A, unchanged, double braces included.
+After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens, and an
+evaluator model judges whether each one is needed. A case's coverage is the share of its chunks that are
+needed; a set's coverage is the mean over its cases. ``evaluator.txt`` is the prompt of appendix A, unchanged,
+including its double braces.
 """
 
 import random
@@ -29,27 +30,30 @@ from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 
 CHUNK_TOKENS = 512
 SAMPLE = 50
-"""Number of cases of each task, domain and length (section 3.2, Table 2)."""
-# Prompts that are in memory at the same time.
+"""Sample size per task, domain and length (section 3.2, Table 2)."""
+# Maximum total size of the prompts in memory.
 _MOST_CHARACTERS = 50_000_000
 _SLOT = re.compile("<context>|<query>")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 CUT = "cut"
-"""Reason for a missing judgement: the reply ended at ``max_tokens`` before its score. The others are ``unparsable`` and ``endpoint_failed``."""
+"""Reason for a missing judgement: the reply was truncated at ``max_tokens``.
+
+The other reasons are ``unparsable`` and ``endpoint_failed``.
+"""
 LEAST_TOKENS = 32
-"""Fewest tokens of an evaluator's reply: its understanding of the query, its assessment, then the score."""
+"""Minimum tokens for an evaluator's reply: its understanding of the query, its assessment, then the score."""
 _SCORE = re.compile(
     r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[$]*(?:\\boxed\{)?([01])(?:\.0+)?(?![\d.]*\d)",
     re.IGNORECASE | re.ASCII,
 )
-# A scale or a choice, not a score: "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10".
+# A scale or a choice instead of a score: "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10".
 _GOES_ON = re.compile(
     r"[\s*_})\]$]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[$]*\d)", re.IGNORECASE | re.ASCII
 )
 
 
 def read_score(reply: str) -> float | None:
-    """Return the last final score in an evaluator's reply, without its thinking; None if there is none.
+    """Return the last final score in an evaluator's reply, ignoring its thinking; None if there is none.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)
@@ -73,14 +77,14 @@ def check_evaluator(config: JudgeConfig) -> None:
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
-    """Return the prompt of appendix A, to the byte."""
-    # One pass: a passage or query may contain a slot's name.
+    """Return the prompt of appendix A, byte for byte."""
+    # One pass, because a passage or query may contain a slot's name.
     values = {"<context>": passage, "<query>": query}
     return _SLOT.sub(lambda match: values[match[0]], packaged_text(__package__, "evaluator.txt"))
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
-    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs if they fit, otherwise sentences or words."""
+    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs, otherwise sentences or words."""
     texts = [Text(paragraph) for paragraph in _PARAGRAPH.split(context) if paragraph.strip()]
     return [chunk.text for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap)]
 
@@ -88,19 +92,19 @@ def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -
 @dataclass(frozen=True)
 class CaseCoverage:
     item: Item
-    # For each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
+    # Per chunk: 1 (needed), 0 (not needed), or None (the evaluator failed).
     chunks: tuple[int | None, ...]
-    # The reason for each chunk without a judgement: endpoint_failed, unparsable or cut.
+    # The reason for each missing judgement: endpoint_failed, unparsable or cut.
     failures: tuple[str, ...] = ()
 
     @property
     def value(self) -> float | None:
-        """Share of the judged chunks that are needed; None if no chunk was judged."""
+        """Share of judged chunks that are needed; None if no chunk was judged."""
         judged = [chunk for chunk in self.chunks if chunk is not None]
         return fsum(judged) / len(judged) if judged else None
 
     def row(self) -> dict[str, Any]:
-        """Return the figures as plain values; ``chunks`` has one character per chunk: 1, 0, or - without a judgement."""
+        """Return the results as plain values; ``chunks`` has a character per chunk: 1, 0, or - if not judged."""
         chunks = "".join("-" if chunk is None else str(chunk) for chunk in self.chunks)
         return {"id": self.item.id, "cluster": self.item.cluster, "coverage": self.value, "chunks": chunks}
 
@@ -115,7 +119,7 @@ class GroupCoverage:
 
     @property
     def mean(self) -> Mean:
-        """Mean over cases; the interval is over clusters (documents)."""
+        """Mean over cases, with an interval clustered by document."""
         scores = [Score(case.value, next(iter(case.failures), None)) for case in self.cases]
         return mean_of_scores(scores, [case.item.cluster for case in self.cases])
 
@@ -151,7 +155,7 @@ class GroupCoverage:
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
-    """Return the places of the sampled cases, ascending; the choice depends on seed, task and domain only."""
+    """Return the sampled indices, ascending; the choice depends only on seed, task and domain."""
     size = len(source)
     if n is None or n >= size:
         return list(range(size))
@@ -171,7 +175,7 @@ def measure(
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Measure ``n`` sampled cases of one task, domain and length (None: all); only the evaluator's first seed is used."""
+    """Measure ``n`` sampled cases (None: all) of one task, domain and length, with the judge's first seed."""
     # The paper judges each chunk once.
     single = config.changed(seeds=config.seeds[:1])
     cases: list[CaseCoverage] = []
@@ -190,7 +194,7 @@ def measure(
             start += len(chunks)
             needed = tuple(None if verdict.score is None else int(verdict.score) for verdict in own)
             failures = tuple(_failure(verdict, store) for verdict in own if verdict.reason is not None)
-            # The texts of a group may take many megabytes.
+            # A group's texts may take many megabytes.
             cases.append(CaseCoverage(replace(item, context="", query=""), needed, failures))
         batch.clear()
 
@@ -212,7 +216,7 @@ def measure(
 
 def _failure(verdict: Verdict, store: Store) -> str:
     reply = store.get(verdict.key)
-    # A longer max_tokens helps then, while another seed does not.
+    # Only a larger max_tokens helps then; another seed does not.
     cut = verdict.reason == UNPARSABLE and reply is not None and reply.finish_reason == "length"
     return CUT if cut else str(verdict.reason)
 
@@ -220,9 +224,10 @@ def _failure(verdict: Verdict, store: Store) -> str:
 def draw_chunks(
     sources: Sequence[ItemSource], n: int, seed: int, tokenizer: Tokenizer, cap: int
 ) -> list[dict[str, Any]]:
-    """Return up to ``n`` distinct chunks of each task and domain as questions of an annotation study.
+    """Return up to ``n`` distinct chunks per task and domain as questions of an annotation study.
 
-    The question is the case's own query, the reference the chunk; the only candidate is empty, as there is nothing to rate.
+    The question is the case's own query and the reference is the chunk; the only candidate is empty, because
+    there is nothing to rate.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for source in sources:

@@ -1,1 +1,1 @@
-"""Gate: is stack A as good as stack B? A verdict on paired cases as soon as the evidence suffices, and faults of the stacks."""
+"""Gate: is stack A as good as stack B? A sequential test on paired cases, and self-checks of the stacks."""

@@ -1,6 +1,7 @@
-"""Self-checks of stacks, independent of scores: lost rotary settings, a second BOS, different templates, cut prompts, endless thinking.
+"""Self-checks: lost rotary settings, double BOS, other templates, truncated prompts, endless thinking.
 
-Each check uses what an endpoint reports about itself, and is skipped if the endpoint does not report it.
+They do not depend on scores. Each check uses information reported by an endpoint, and is skipped if the
+endpoint does not report it.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _APART = 0.05  # nats
 _TIMES = 8.0
 _CUT = 0.95
 _CUT_PROMPTS, _DOUBLE_BOS = "cut prompts", "double BOS"
-_BOUNDARY = 2  # tokens that may merge where the template meets the text
+_BOUNDARY = 2  # tokens that may merge at the boundary of template and text
 _LEAST_SHARE = 0.6
 _NAMED_SHARE = 0.05
 _MORE_CUT = 0.1
@@ -33,7 +34,7 @@ _MORE_CUT = 0.1
 @dataclass(frozen=True)
 class Fault:
     side: str  # A, B or A and B
-    name: str  # the fault in a few words
+    name: str  # short name of the fault
     text: str  # the observation and the remedy
 
     def __str__(self) -> str:
@@ -41,7 +42,10 @@ class Fault:
 
 
 def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
-    """Check the RoPE bases of stored runs against their checkpoints, and compare the settings of both stacks; name each fault once."""
+    """Check stored runs' RoPE bases against their checkpoints and compare the stacks' settings.
+
+    Each fault is reported once.
+    """
     faults: dict[tuple[str, str], Fault] = {}
     for cell in cells:
         for side, run in cell.runs.items():
@@ -74,7 +78,7 @@ def _checkpoint(run: StoredRun) -> str:
 
 
 async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell]) -> list[Fault]:
-    """Compare endpoints by the tokens of a prompt and by the likelihoods of some texts, which depend on rotary settings."""
+    """Compare endpoints by a prompt's tokens and by texts' likelihoods, which depend on rotary settings."""
     if not asking:
         return []
     faults = []
@@ -119,7 +123,7 @@ def _texts(cells: Sequence[GateCell]) -> list[str]:
 
 
 async def _likelihoods(asking: Asking, text: str) -> list[float]:
-    """Return the log-likelihood of every token of a text but the first, if the server reports them; empty otherwise."""
+    """Return the log-likelihood of each token of a text except the first; empty if not reported."""
     config = asking.endpoint.config
     body = {
         "model": config.model,
@@ -141,8 +145,8 @@ async def _likelihoods(asking: Asking, text: str) -> list[float]:
 def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[Fault]:
     """Distinguish different rotary settings from different weights or precision.
 
-    The prediction after a single token does not depend on positions, because the token attends only to itself. Stacks that agree on this
-    prediction but not on later ones differ in positions.
+    The prediction after a single token does not depend on positions, because the token attends only to
+    itself. Stacks that agree on this prediction but not on later ones differ in positions.
     """
     single, later = [], []
     for mine, theirs in zip(first, second, strict=True):
@@ -154,7 +158,7 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     if not single:
         return []
     at_first, after = sum(single) / len(single), sum(map(abs, later)) / len(later)
-    # Differences of precision or kernels are small and the same at every token.
+    # Differences in precision or kernels are small and equal at every token.
     if after < _APART or after < _TIMES * at_first:
         return []
     lead = sum(later) / len(later)
@@ -179,7 +183,7 @@ def check_replies(
     tokenizer: str = "",
     template_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Fault]:
-    """Check the token counts of prompts, against a tokenizer if one is given, and the ends of replies."""
+    """Check prompts' token counts, against a tokenizer if one is given, and how replies end."""
     faults: list[Fault] = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
     for side in SIDES:
@@ -189,7 +193,7 @@ def check_replies(
             faults += _against_tokenizer(side, counts[side], cells, _tokenizer(tokenizer), options)
         if not any(fault.name == _CUT_PROMPTS for fault in faults if fault.side == side):
             faults += _far_too_short(side, counts[side], cells)
-    # A count that is known to be wrong says nothing about the other stack.
+    # A count known to be wrong reveals nothing about the other stack.
     if not any(fault.name in (_CUT_PROMPTS, _DOUBLE_BOS) for fault in faults):
         faults += _compare_counts("A", counts["A"], counts["B"], "B's")
     for side, other in (SIDES, SIDES[::-1]):
@@ -216,7 +220,7 @@ def _prompt_tokens(answers: Mapping[_Case, StackAnswer]) -> dict[_Case, int]:
 
 
 def _far_too_short(side: str, counts: Mapping[_Case, int], cells: Mapping[str, GateCell]) -> list[Fault]:
-    """Compare token counts with those of cl100k, which no tokenizer undercuts by far."""
+    """Compare token counts with cl100k's, which no tokenizer undercuts by far."""
     short = []
     for (cell, case), n in counts.items():
         task = cells[cell].task
@@ -247,7 +251,7 @@ def _against_tokenizer(
     tokenizer: Any,
     options: Mapping[str, Any],
 ) -> list[Fault]:
-    # Three prompts are enough: every prompt has the same template, and long ones take seconds to encode.
+    # Three prompts are enough: all have the same template, and long ones take seconds to encode.
     ordered = sorted(counts, key=counts.__getitem__)
     ids: dict[_Case, list[int]] = {}
     for cell, case in dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1])):
@@ -266,13 +270,16 @@ def _against_tokenizer(
 def _compare_counts(
     side: str, counts: Mapping[_Case, int], expected: Mapping[_Case, int], whose: str
 ) -> list[Fault]:
-    """Compare token counts of prompts with other counts (``whose``: the tokenizer's or B's) and name the most likely fault."""
+    """Compare prompts' token counts with others' and name the most likely fault.
+
+    ``whose`` names the source of the other counts: the tokenizer or B.
+    """
     pairs = {key: (counts[key], expected[key]) for key in expected if key in counts}
     if all(mine == other for mine, other in pairs.values()):
         return []
     directions = [(side, whose, list(pairs.values()))]
     if whose == "B's":
-        # Either of two endpoints may cut prompts, while a tokenizer never does.
+        # Either of two endpoints may truncate prompts, while a tokenizer never does.
         directions.append(("B", "A's", [(theirs, mine) for mine, theirs in pairs.values()]))
         side = "A and B"
     for which, by, numbers in directions:
@@ -287,14 +294,15 @@ def _compare_counts(
     by_cell: dict[str, list[int]] = {}
     for (cell, _), (mine, other) in pairs.items():
         by_cell.setdefault(cell, []).append(mine - other)
-    # A template adds the same number of tokens to every prompt of a task, a tokenizer more to longer ones.
+    # A template adds the same number of tokens to every prompt of a task; a tokenizer adds more to longer
+    # ones.
     if any(max(own) - min(own) > _BOUNDARY for own in by_cell.values()):
         return [Fault(side, "tokenizers differ", f"{text} tokenizer")]
     return [Fault(side, "chat templates differ", f"{text} chat template")]
 
 
 def _cut(numbers: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return both counts of the longest prompt if the first counts stop growing while the second go on; None otherwise.
+    """Return both counts of the longest prompt if only the first counts stop growing; None otherwise.
 
     A different tokenizer keeps the ratio of the counts, a different template their difference.
     """
@@ -311,7 +319,7 @@ def _thinking(side: str, answers: Mapping[tuple[str, str], StackAnswer]) -> list
     ended = [
         answer
         for answer in answers.values()
-        # Some servers do not return thinking: then the reply is empty although the budget is used up.
+        # Some servers do not return thinking, so the reply is empty although the budget is used up.
         if ANSWER_CUT in answer.reasons
         or any(one.finish_reason == "length" and not one.text.strip() for one in answer.replies)
     ]
@@ -327,7 +335,7 @@ def _ends_at_budget(answers: Mapping[tuple[str, str], StackAnswer]) -> tuple[int
 
 
 def _clearly_more(first: int, of_first: int, second: int, of_second: int) -> bool:
-    """Return whether a share is larger than another by more than 0.1 and by three standard errors."""
+    """Check whether a proportion exceeds another by more than 0.1 and by three standard errors."""
     share = (first + second) / (of_first + of_second)
     error = math.sqrt(share * (1 - share) * (1 / of_first + 1 / of_second))
     return first / of_first - second / of_second > max(_MORE_CUT, 3 * error)

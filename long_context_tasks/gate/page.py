@@ -1,4 +1,4 @@
-"""Files of a gate: the verdict as JSON, the runs of endpoints for later gates and reports, and a page with the flips."""
+"""A gate's files: the verdict as JSON, the endpoints' runs for later gates, and a page with the flips."""
 
 import importlib.resources
 import shutil
@@ -22,7 +22,7 @@ from long_context_tasks.site.contents import SiteOptions
 JSON, PAGE = "gate.json", "index.html"
 _MOST_FLIPS = 200
 _SHOWN = 2_000
-# The page has neither figures nor search, so it needs only these files of the site.
+# The page has no plots or search, so it needs only these files of the site.
 _ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 
@@ -63,7 +63,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
 def write_gate(
     gate: Gate, stacks: Sequence[Stack], cells: Sequence[GateCell], out: Path, *, private: bool = False
 ) -> Path:
-    """Write ``gate.json``, the runs of the endpoints and the page; return the page."""
+    """Write ``gate.json``, the endpoints' runs and the page; return the page's path."""
     make_folder(out, remedy="choose another --out")
     write_json(out / JSON, document_of(gate))
     runs = {cell.name: dict(cell.runs) for cell in cells}
@@ -100,14 +100,14 @@ def write_gate(
             most=_SHOWN,
         )
     )
-    # Unpaired surrogates cannot be encoded as UTF-8.
+    # Lone surrogates cannot be encoded as UTF-8.
     write_whole(out / PAGE, text.encode("utf-8", "replace"))
     return out / PAGE
 
 
 @dataclass(frozen=True)
 class Flip:
-    """A case whose score flipped, with the case of each side; the page must escape its texts."""
+    """A case whose score flipped, as shown for each side; the page must escape its texts."""
 
     pair: Pair
     shown: Mapping[str, ShownCase]

@@ -1,7 +1,7 @@
-"""The gate: both stacks answer the same documents in the same order, batch by batch, until the evidence suffices for a verdict.
+"""The gate: both stacks answer the same documents in batches until the evidence supports a verdict.
 
-Each length is tested separately, over rounds in which every task has the same weight. The gate passes if all lengths pass, and fails if
-any length fails.
+Each length is tested separately, over rounds in which every task has equal weight. The gate passes if all
+lengths pass, and fails if any length fails.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from long_context_tasks.stats.sequential import Verdict, look
 
 _T = TypeVar("_T")
 _FLIPPED = 0.5
-_ROOM = 2  # B must score this many margins
+_ROOM = 2  # B's minimum score, in margins
 _NO_ROOM = "no room to lose"  # a fault of the cases; all others are faults of a stack
 
 Document = tuple[str, list[tuple[GateCell, str]]]
@@ -29,15 +29,15 @@ Document = tuple[str, list[tuple[GateCell, str]]]
 
 @dataclass(frozen=True)
 class Pair:
-    """The answers of both stacks to a case."""
+    """Both stacks' answers to a case."""
 
     cell: str
     case: str  # id of the case
-    # a, b: mean scores over the turns for which B has one; a turn that A fails to answer has the lowest. None
-    # without such turns.
+    # a, b: mean scores over the turns that B has a score for; a turn that A fails to answer gets the lowest.
+    # None without such turns.
     a: float | None
     b: float | None
-    lacking: int = 0  # number of turns that B answers and A fails to answer
+    lacking: int = 0  # number of turns that B answers but A does not
 
     @property
     def loss(self) -> float:
@@ -53,15 +53,16 @@ class CellMeans:
 
 
 class LengthTest:
-    """The test of a length, with the scores so far.
+    """The test at one length, with the scores so far.
 
     Attributes:
-        length: length as task names spell it; empty for tasks without one.
+        length: length as in task names; empty for tasks without one.
         cells: tasks of this length.
-        queue: all documents, in the order in which they are asked.
-        documents: number of documents asked.
-        pairs: answers of both stacks to each case asked.
-        look: last look at the losses of complete rounds; in the end UNDECIDED in place of PASS without room to lose.
+        queue: all documents, in the order they are sent.
+        documents: number of documents sent.
+        pairs: both stacks' answers to each case sent.
+        look: latest interim analysis of the losses over completed rounds; a final PASS becomes UNDECIDED if B
+            has no room to lose.
     """
 
     def __init__(self, length: str, cells: Sequence[GateCell]) -> None:
@@ -70,7 +71,7 @@ class LengthTest:
         self.documents = 0
         self.pairs: list[Pair] = []
         self.look = look([], 0.5)
-        self._losses: list[Mapping[str, float]] = []  # of each document with scores, by cell
+        self._losses: list[Mapping[str, float]] = []  # per document with scores, by cell
 
     @property
     def available(self) -> int:
@@ -82,7 +83,7 @@ class LengthTest:
 
     @property
     def mean_of_b(self) -> float | None:
-        """Mean of the cells' mean scores of B; None without scores."""
+        """Mean over the cells of B's mean score; None without scores."""
         scores: dict[str, list[float]] = {}
         for pair in self.pairs:
             if pair.b is not None:
@@ -90,7 +91,7 @@ class LengthTest:
         return fmean(map(fmean, scores.values())) if scores else None
 
     def take(self, part: Sequence[Document], answers: Answers, settings: "GateSettings", tests: int) -> None:
-        """Add the scores of the next documents and look at all losses so far."""
+        """Add the scores of the next documents and test all losses so far."""
         self.documents += len(part)
         for _, cases in part:
             losses: dict[str, list[float]] = {}
@@ -106,7 +107,10 @@ class LengthTest:
         self.look = look(rounds, settings.margin, settings.alpha, tests)
 
     def row(self) -> str:
-        """Return the outcome in one line, such as ``8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents``."""
+        """Return the outcome in one line.
+
+        An example is ``8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents``.
+        """
         bounds = f"between {100 * self.look.low:+.1f} and {100 * self.look.high:+.1f}"
         loss = f"loss {100 * self.look.mean:+.1f} points, {bounds}" if self.look.n else "no scores"
         name = f"{self.length}: " if self.length else ""
@@ -115,12 +119,12 @@ class LengthTest:
 
 @dataclass(frozen=True)
 class GateSettings:
-    margin: float  # accepted loss, as a share
+    margin: float  # acceptable loss, as a fraction
     alpha: float  # probability of a wrong verdict of either kind
-    batch: int  # number of documents between looks, rounded up so that every cell gets the same number
-    # Tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
+    batch: int  # documents between looks, rounded up so that every cell gets the same number
+    # The models' tokenizer (folder or hub id) for the self-checks; empty to skip the check that needs it.
     tokenizer: str = ""
-    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
+    strict: bool = False  # whether a fault makes the verdict FAIL, regardless of the scores
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class Gate:
     b: str
     settings: GateSettings
     lengths: Sequence[LengthTest]
-    faults: Sequence[Fault]  # faults that the self-checks name
+    faults: Sequence[Fault]  # faults found by the self-checks
     answers: Answers = field(repr=False)
 
     @property
@@ -211,13 +215,13 @@ def run_gate(
     settings: GateSettings,
     report: Callable[[object], None] = lambda _: None,
 ) -> Gate:
-    """Ask both stacks, or read their stored answers, until there is a verdict or no document is left.
+    """Query both stacks, or read their stored answers, until there is a verdict or no document is left.
 
-    ``report`` gets the row of each length that was asked after each look, and the faults of the self-checks at the start and after the
-    first batch.
+    ``report`` receives the row of each queried length after each look, and the self-checks' faults at the
+    start and after the first batch.
 
     Raises:
-        InputError: an endpoint fails, or no case has scores of both stacks.
+        InputError: an endpoint fails, or no case has scores from both stacks.
     """
     return wait_for(_run(stacks, cells, settings, report))
 
@@ -247,7 +251,7 @@ async def _run(
         for fault in faults:
             report(fault)
         first = True
-        # One length that fails decides the gate, and further calls would only cost money.
+        # One failed length decides the gate; further calls would only cost money.
         while not any(length.look.verdict == "FAIL" for length in lengths):
             if not (asked := [length for length in lengths if length.open]):
                 break
@@ -288,7 +292,7 @@ async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -
 
 
 async def _all(work: Iterator[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Return all results in order; the first error ends the others."""
+    """Return all results in order; the first error cancels the rest."""
     tasks = [asyncio.create_task(each) for each in work]
     try:
         return await asyncio.gather(*tasks)
@@ -299,7 +303,7 @@ async def _all(work: Iterator[Coroutine[Any, Any, _T]]) -> list[_T]:
 
 
 def _withhold_passes(lengths: Sequence[LengthTest], margin: float) -> list[Fault]:
-    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each."""
+    """Turn PASS into UNDECIDED where B scores too low for a loss to show; return a fault per length."""
     faults = []
     for length in lengths:
         if (of_b := length.mean_of_b) is not None and of_b < _ROOM * margin:
@@ -314,10 +318,11 @@ def _withhold_passes(lengths: Sequence[LengthTest], margin: float) -> list[Fault
 def round_losses(
     documents: Sequence[Mapping[str, float]], cells: Sequence[str], *, shared: bool
 ) -> list[float]:
-    """Return the losses of complete rounds of documents, in which every cell has the same weight.
+    """Return the losses of complete rounds of documents, in which every cell has equal weight.
 
-    A round ends as soon as every cell has a document in it. Each cell adds the mean loss of its documents in the round. If cells share
-    documents, these means are not independent, so the round adds only one loss, their mean.
+    A round ends as soon as every cell has a document in it. Each cell contributes the mean loss of its
+    documents in the round. If cells share documents, these means are not independent, so the round
+    contributes a single loss, their mean.
 
     >>> round_losses([{"a": 0.0}, {"a": 1.0}, {"b": 0.2}, {"a": 0.0}], "ab", shared=False)
     [0.5, 0.2]
@@ -335,10 +340,10 @@ def round_losses(
 
 
 def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
-    """Return the documents of a length in the order in which they are asked; a document of several cells appears once.
+    """Return a length's documents in query order; a document shared by several cells appears once.
 
-    Cells take turns in proportion to their documents, so that rounds use all of them. The order of stored runs may be meaningful, such as
-    by the length of books, so they are ordered by a hash.
+    Cells take turns in proportion to their documents, so that rounds use all of them. The order of stored
+    runs may be meaningful (e.g. by book length), so they are ordered by a hash.
     """
     documents: dict[str, list[tuple[GateCell, str]]] = {}
     places: dict[str, float] = {}
@@ -357,16 +362,16 @@ def _digest(text: str) -> str:
 
 
 def pair_of(cell: str, case: str, a: StackAnswer, b: StackAnswer) -> Pair:
-    """Return the scores of both stacks over the turns for which B has one."""
+    """Return both stacks' scores over the turns that B has a score for."""
     turns: list[tuple[float, float]] = []
     lacking = 0
     for mine, theirs, mute in zip(a.scores, b.scores, a.lacking, strict=True):
-        # Leaving out turns that only A fails to answer would reward a stack with a short window.
+        # Excluding turns that only A fails to answer would reward a stack with a short window.
         if theirs is None or (mine is None and not mute):
             continue
         lacking += mine is None
         turns.append((mine or 0.0, theirs))
-    # A is compared only where B has a score; a judge that failed is not A's fault.
+    # A is compared only if B has a score; a failed judge is not A's fault.
     if not turns:
         return Pair(cell, case, None, None)
     first, second = (sum(side) / len(turns) for side in zip(*turns, strict=True))

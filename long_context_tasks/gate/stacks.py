@@ -38,14 +38,14 @@ _MAY_DIFFER = ("lct_n", "lct_subset", "lct_answer_budget")
 @dataclass(frozen=True)
 class StackAnswer:
     scores: tuple[float | None, ...]  # headline score of each turn, from 0 to 1; None if not scored
-    reasons: tuple[str | None, ...]  # why the score of a turn is missing or lowest; otherwise None
+    reasons: tuple[str | None, ...]  # why a turn's score is missing or lowest; otherwise None
     responses: tuple[Response, ...] = ()  # one per turn
-    # Replies of an endpoint, one for each turn that it answered; empty for stored runs.
+    # An endpoint's replies, one per answered turn; empty for stored runs.
     replies: tuple[Reply, ...] = ()
 
     @property
     def lacking(self) -> tuple[bool, ...]:
-        """Whether the stack failed to answer each turn, because the prompt exceeds its window or its server fails."""
+        """Whether each turn has no answer, because its prompt exceeds the window or the server failed."""
         return tuple(reason in _FAULT_OF_STACK for reason in self.reasons)
 
 
@@ -53,20 +53,20 @@ class StackAnswer:
 class GateCell:
     """Cases of one task at one length."""
 
-    name: str  # name of the task, with the length if the name does not contain it
+    name: str  # task name, plus the length if the name does not contain it
     length: str  # length as users write it; empty for tasks without one
     task: LoadedTask | None  # the loaded task; None if both stacks are stored runs
-    documents: Mapping[str, Sequence[str]]  # cases of each cluster, in the order in which they are asked
-    runs: Mapping[str, StoredRun] = field(default_factory=dict)  # stored run of each side that has one
-    # Answers of these runs, by side and case.
+    documents: Mapping[str, Sequence[str]]  # each cluster's cases, in query order
+    runs: Mapping[str, StoredRun] = field(default_factory=dict)  # side -> its stored run, if it has one
+    # Answers in these runs, by side and case.
     stored: Mapping[str, Mapping[str, StackAnswer]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Endpoint:
     side: str  # A or B
-    config: JudgeConfig  # model, address, sampling, calls in flight
-    store: Store  # keeps its replies, so that no case is asked twice
+    config: JudgeConfig  # model, URL, sampling, calls in flight
+    store: Store  # keeps its replies, so that no case is sent twice
 
     def __str__(self) -> str:
         return f"{self.config.model} at {self.config.base_url}"
@@ -87,10 +87,10 @@ Stack = Endpoint | StoredStack
 
 
 def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
-    """Find the stack that the user names.
+    """Load the stack that a user specified.
 
-    ``text`` is an address (``http://host:8000/v1``, or ``MODEL@http://...`` if it offers several models), a YAML file with the fields of
-    a judge file, or a folder with results of any host or of an earlier gate.
+    ``text`` is a URL (``http://host:8000/v1``, or ``MODEL@http://...`` if it serves several models), a YAML
+    file with the fields of a judge file, or a folder with results of any host or of an earlier gate.
     """
     if match := _ADDRESS.fullmatch(text):
         model = match["model"] or _only_model(match["url"], side)
@@ -117,7 +117,7 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
             f"{text}: not a stack {side}; give an address such as http://127.0.0.1:8000/v1, a YAML file with model and base_url, or a "
             "folder of results"
         )
-    # The key of a reply does not include the address, but two stacks with one model name differ in it.
+    # The storage key omits the URL, but two stacks with the same model name differ in it.
     config = config.changed(concurrency=concurrency, revision=config.base_url, seeds=config.seeds[:1])
     return Endpoint(side, config, Store(out / "replies" / f"{side}.jsonl"))
 
@@ -146,7 +146,7 @@ def _newest_runs(folder: Path) -> dict[str, StoredRun]:
             for name, value in settings_of(run).items()
             if name.startswith("lct_") and name not in _MAY_DIFFER
         }
-        # The settings decide which cases were asked, so runs of A and B are matched by them.
+        # The settings determine which cases were sent, so runs of A and B are matched by them.
         newest[json.dumps([run.task, settings], default=str)] = run
     if not newest:
         problem = f": {collected.problems[0].message}" if collected.problems else ""
@@ -155,7 +155,7 @@ def _newest_runs(folder: Path) -> dict[str, StoredRun]:
 
 
 def gate_tasks() -> list[str]:
-    """Return the names of the default tasks of a gate: without variants, written from a seed, answered in words."""
+    """Return a gate's default tasks: without variants, synthetic, with free-text answers."""
     return [
         spec.name
         for spec in catalogue.task_specs()
@@ -169,12 +169,12 @@ def gate_tasks() -> list[str]:
 def planned_cells(
     tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]
 ) -> list[GateCell]:
-    """Load every task at every length, each with a different seed so that no two share a document."""
+    """Load every task at every length, with different seeds so that no two share a document."""
     cells: list[GateCell] = []
     for name in tasks or gate_tasks():
         spec = catalogue.parse_task(name)
         for length in lengths if spec.tokens is None else [spec.length]:
-            # The seed depends only on the place, so that the same command asks the same cases every time.
+            # The seed depends only on the position, so that repeating a command sends the same cases.
             seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
             task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
             if task.judging is not None and task.metrics[0] in task.judging.metrics:
@@ -182,7 +182,7 @@ def planned_cells(
                     raise InputError(f"{name}: a judge scores it; gate stored runs, or take other tasks")
                 continue
             _check_chat(task)
-            # Cases of one document depend on each other, so documents and not cases are drawn.
+            # Cases of one document are dependent, so documents are drawn instead of cases.
             documents: dict[str, list[str]] = {}
             for case in task.cases.cases:
                 documents.setdefault(case.cluster, []).append(case.id)
@@ -196,7 +196,7 @@ def _check_chat(task: LoadedTask) -> None:
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
-    """Return the cases that the stored stacks share, with their tasks if one stack is an endpoint."""
+    """Return the cases shared by the stored stacks, with their tasks if one stack is an endpoint."""
     folders = [stack for stack in stacks if isinstance(stack, StoredStack)]
     keys = [key for key in folders[0].runs if all(key in folder.runs for folder in folders)]
     cells = []
@@ -214,7 +214,7 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
             shared &= task.by_id.keys()
         documents: dict[str, list[str]] = {}
         for case in run.cases():
-            # The same case of a later repeat is not asked again.
+            # Later repeats of a case are not sent again.
             if case.id in shared and not case.repeat:
                 documents.setdefault(case.cluster or case.id, []).append(case.id)
         asked = settings_of(run).get("lct_length")
@@ -248,7 +248,7 @@ def _stored_answers(run: StoredRun) -> dict[str, StackAnswer]:
 
 
 class Asking:
-    """Connections to an endpoint, with the number of calls in flight that its config sets; an async context manager."""
+    """Connections to an endpoint, limited to its configured calls in flight; an async context manager."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -264,7 +264,7 @@ class Asking:
         self.endpoint.store.sync()
 
     async def answer(self, task: LoadedTask, case: Case) -> StackAnswer:
-        """Ask the turns of a case one after the other, each with the earlier answers, and score them."""
+        """Send a case's turns in sequence, each with the earlier answers, and score them."""
         responses: list[Response] = []
         replies: list[Reply] = []
         for turn in range(len(case.turns)):
@@ -286,7 +286,7 @@ class Asking:
     async def _reply(
         self, task: LoadedTask, case: Case, turn: int, before: Sequence[str | None]
     ) -> Reply | None:
-        """Return the stored or new reply; None if the server refuses the prompt because of its length."""
+        """Return the stored or new reply; None after a context-length rejection."""
         config, store = self.endpoint.config.changed(max_tokens=task.answer_budget), self.endpoint.store
         messages, draw = task.messages(case, turn, before), Draw(config.seeds[0])
         key = config.key(messages, draw)

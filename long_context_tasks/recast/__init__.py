@@ -1,5 +1,6 @@
-"""Give known prose new names that are drawn from a seed.
+"""Give known prose new names drawn from a seed.
 
-A carrier (:mod:`.carriers`) is a text that a user has fetched or owns. Counting capitals finds its names, and each name becomes one
-new word throughout (:mod:`.renaming`). Everything else stays as it was written.
+A carrier (:mod:`.carriers`) is a text that a user has fetched or owns. Its names are found by counting
+capitals, and each name is replaced by one new word throughout (:mod:`.renaming`). Everything else is
+unchanged.
 """

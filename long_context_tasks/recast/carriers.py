@@ -1,6 +1,7 @@
-"""Locate carriers, the real texts from which recast cases are made, and list those that can be downloaded.
+"""Locate carriers, the real texts that recast cases are made from, and list the downloadable ones.
 
-A folder of carriers has a folder for each kind, with files that the readers in :mod:`long_context_tasks.corpora` accept::
+A carriers folder has one subfolder per kind, with files in the formats read by
+:mod:`long_context_tasks.corpora`::
 
     carriers/novels/*.txt  debates/*.xml
 """
@@ -27,11 +28,11 @@ NOVELS, DEBATES = "novels", "debates"
 
 @dataclass(frozen=True)
 class CarrierFile:
-    """A file that can be downloaded."""
+    """A downloadable file."""
 
-    kind: str  # folder for the file
-    name: str  # name of the file in that folder
-    url: str  # source of the file
+    kind: str  # subfolder for the file
+    name: str  # file name in that subfolder
+    url: str  # download URL
     sha256: str | None  # hash of the plain file, if we could check a copy
 
 
@@ -48,7 +49,7 @@ class _Set(Checked):
 
 @cache
 def carrier_files() -> tuple[CarrierFile, ...]:
-    """Return the files of ``carriers.yaml``."""
+    """Return the files listed in ``carriers.yaml``."""
     path = Path(__file__).with_name("carriers.yaml")
     rows = read_yaml(path, "list of carriers", remedy="install the package again")
     if not isinstance(rows, list):
@@ -62,7 +63,7 @@ def carrier_files() -> tuple[CarrierFile, ...]:
 
 
 def carriers_of(options: Options, kind: str, task: str) -> Path:
-    """Return the folder of a kind of carriers in ``lct_carriers`` or, by default, in ``LCT_DATA_DIR/carriers``."""
+    """Return a kind's carriers folder, in ``lct_carriers`` or by default in ``LCT_DATA_DIR/carriers``."""
     root = options.carriers or data_dir(options, NAME)
     if not (root / kind).is_dir():
         raise InputError(

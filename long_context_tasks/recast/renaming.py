@@ -1,9 +1,9 @@
-"""Rename the names of a text: each original word becomes one new word throughout.
+"""Rename the names in a text: each original word becomes one new word throughout.
 
-A name is a word that has a capital inside sentences and is rarely in lower case. Titles, months, peoples and other words of
-``data/kept.txt`` stay, as do numbers and dates. Words of ``data/common.txt`` need more capitals, because headings have them too.
-Words that otherwise stay are names after a title ("Ms. Elizabeth May", "Mr. Green"). A new name keeps the initial, so that
-abbreviated names remain correct.
+A name is a word that is capitalised inside sentences and rarely in lower case. Titles, months, peoples and
+other words in ``data/kept.txt`` are kept, as are numbers and dates. Words in ``data/common.txt`` need more
+capitalised uses, because headings capitalise them too. A word that is otherwise kept is a name after a title
+("Ms. Elizabeth May", "Mr. Green"). A new name keeps the initial, so that abbreviated names remain correct.
 """
 
 import re
@@ -20,25 +20,25 @@ from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import lines_of
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’](?:t|am)\b)?")  # "Don't" has no Don in it
+_WORD = re.compile(r"[^\W\d_]+(?:['’](?:t|am)\b)?")  # "Don't" does not contain the name Don
 _TITLED = r"\b(?:Mr|Mrs|Miss|Ms|Dr|St|Messrs|[Hh]on|Prof|Rev)\.? (?:[A-Z]\.? ?)*"
-# Text before a word inside a sentence, except a quotation mark, after which a sentence may begin.
+# Text before a word inside a sentence, except a quotation mark, which may open a sentence.
 _INSIDE = re.compile(
     rf"(?:(?P<titled>{_TITLED})|(?:[^\WA-Z\d_]|[,;]|\b[B-HJ-Z]\.) |[-–—/(])(?:[DdLlO]['’])?$"
 )
-# A title and first names before the name of a person.
+# A title and first names before a person's name.
 _PERSON = re.compile(
     r"\b(?P<title>Mr|Mrs|Miss|Ms|Dr|[Hh]on)\.? (?:[A-Z]\.? ?)*(?P<first>(?:[A-Z][\w’'-]+ ){0,2})$"
 )
 _NEXT_WORD = re.compile(r" ([A-Z][^\W\d_]+)")
 # Lists of words that are not names of persons even after a title.
 _NO_PEOPLE = ("titles and kin", "faith", "public life", "others", "words before which a sentence ends")
-_LONGEST_BEFORE = 20  # characters before a word that are searched
-_FEWEST = 3  # capitals inside sentences that make a word of common.txt a name
-_TITLES = 2  # titles before a word that make it a name although it is often in lower case
-_SMALL = 5  # capitals inside sentences that a name needs for each time in lower case
+_LONGEST_BEFORE = 20  # characters searched before a word
+_FEWEST = 3  # minimum capitalised uses inside sentences for a word in common.txt to be a name
+_TITLES = 2  # minimum uses after a title for a word to be a name although it is often in lower case
+_SMALL = 5  # minimum ratio of capitalised uses inside sentences to lower-case uses for a name
 _ROMAN = re.compile(r"[ivxlcdm]+")
-_ACRONYM = 5  # letters at most
+_ACRONYM = 5  # maximum letters
 # A word after "an", unlike Europe, Utah and the UK.
 _OPENS = re.compile(r"(?!eu|u[^aeiou]?[aeiou]|u[sk]\b)[aeiou]", re.IGNORECASE)
 _OPENS_SPELLED = re.compile("[AEFHILMNORSX]")  # a word that is spelled out after "an", as in "an NGO"
@@ -55,7 +55,7 @@ def _listed(file: str, *lists: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a text in lower case."""
+    """The names in a text, in lower case."""
 
     names: frozenset[str]  # words to rename
     acronyms: frozenset[str]  # names that are always in capitals
@@ -64,7 +64,7 @@ class Names:
 
 
 def _is_person(word: re.Match[str], names: frozenset[str]) -> bool:
-    """Return whether a word that is otherwise not a name follows a title, or a title and first names."""
+    """Check whether an ordinary word follows a title, or a title and first names."""
     found = _PERSON.search(word.string, max(0, word.start() - 3 * _LONGEST_BEFORE), word.start())
     if found is None or word[0].casefold() in _listed("kept", *_NO_PEOPLE):
         return False
@@ -94,7 +94,7 @@ def names_of(texts: Sequence[str]) -> Names:
     def stays(form: str) -> bool:
         if len(form) < 2 or (capital[form] == upper[form] and _ROMAN.fullmatch(form)):
             return True
-        # "Rivers" stays, but not in "Mr. Rivers".
+        # "Rivers" is kept, but not in "Mr. Rivers".
         return form in kept or (form.removesuffix("s") in kept and not titled[form])
 
     def is_name(form: str) -> bool:
@@ -103,7 +103,7 @@ def names_of(texts: Sequence[str]) -> Names:
         return small[form] * (1 if titled[form] >= _TITLES else _SMALL) <= inside[form]
 
     names = {form for form, times in inside.items() if times and not stays(form) and is_name(form)}
-    # The singular of a name is a name too, and so is the plural.
+    # The singular and plural of a name are names too.
     others = {f"{form}s" for form in names} | {form[:-1] for form in names if form[-1] == "s"}
     names |= {form for form in others if not stays(form) and small[form] * _SMALL < capital[form]}
     acronyms = {form for form in names if capital[form] == upper[form] and len(form) <= _ACRONYM}
@@ -121,7 +121,7 @@ def names_of(texts: Sequence[str]) -> Names:
 
 
 def rename(texts: Sequence[str], names: Names, seed: int, carrier: str) -> list[str]:
-    """Return some texts of a carrier with new names, which depend on the seed and the id of the carrier.
+    """Return a carrier's texts with new names, determined by the seed and the carrier's id.
 
     ``names`` are those of the whole carrier, so that all of its texts get the same new names.
     """
@@ -146,7 +146,7 @@ def _after_title(form: str) -> str:
 
 
 def _new_names(names: Names, seed: int) -> Mapping[str, str]:
-    """Return the new word for each name; the plural of a name gets the plural of its new word."""
+    """Return the new word for each name; a name's plural gets the plural of its new word."""
     vocabulary, dice = _Initials(seed), Random(f"{seed} acronyms")
     used = set(names.words)
     new: dict[str, str] = {}
@@ -164,7 +164,7 @@ def _new_names(names: Names, seed: int) -> Mapping[str, str]:
             else:
                 drawn = vocabulary.surname(form[0] if tries < _DRAWS else "")
             forms = {drawn.casefold(), f"{drawn.casefold()}s"}
-            # Articles stay correct ("an English lord") as long as names allow it.
+            # Articles stay correct ("an English lord") as long as the supply of names allows it.
             alike = bool(opens.match(form.upper())) == bool(opens.match(drawn)) or tries > _TRIES
             if alike and drawn[-1] not in "sy" and not forms & used:
                 # A bare apostrophe needs an s before it ("Walters' voice").
@@ -175,7 +175,7 @@ def _new_names(names: Names, seed: int) -> Mapping[str, str]:
 
 
 class _Initials:
-    # Surnames with other initials are kept for later.
+    # Drawn surnames with other initials are kept for later.
     def __init__(self, seed: int) -> None:
         self.vocabulary = Vocabulary(seed)
         self.waiting: defaultdict[str, list[str]] = defaultdict(list)

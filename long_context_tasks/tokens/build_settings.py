@@ -1,17 +1,18 @@
 """Settings of case builders; their fields are also the options of `lct build`.
 
-A builder's settings are a frozen dataclass derived from :class:`BuildSettings`. The type of a field determines how a user's text is parsed
-and checked; :func:`option` in the type makes the field an option. Only code sets other fields::
+A builder's settings are a frozen dataclass derived from :class:`BuildSettings`. A field's type determines how
+a user's input is parsed and checked; :func:`option` in the type makes the field an option. Other fields are
+set only by code::
 
     @dataclass(frozen=True)
-    class TSortSettings(BuildSettings):
-        segments: Annotated[Whole, option("Number of segments to put in order. Default: 4", PANEL, ge=2, le=26)] = 4
-        items: Annotated[Listed[Whole], option("Numbers of options, with commas", PANEL)] = ()
-        fill: bool = False  # not an option
+    class TSortSettings(BuildSettings): segments: Annotated[Whole, option("Number of segments to put in order.
+        Default: 4", PANEL, ge=2, le=26)] = 4 items: Annotated[Listed[Whole], option("Numbers of options, with
+        commas", PANEL)] = () fill: bool = False  # not an option
 
-The field ``chunk_tokens`` is the option ``--chunk-tokens``. An option of several builders has the same help and panel in each.
-:func:`settings_of` checks the types of a user's values; ``__post_init__`` checks rules over several fields. A :class:`SourceOption`
-names the raw data of a builder, which are not part of its settings.
+The field ``chunk_tokens`` is the option ``--chunk-tokens``. An option shared by several builders has the same
+help and panel in each. :func:`settings_of` checks the types of a user's values; ``__post_init__`` checks
+rules that involve several fields. A :class:`SourceOption` names a builder's raw data, which are not part of
+its settings.
 """
 
 from collections.abc import Mapping
@@ -24,16 +25,19 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Whole, validated
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
-ALL_TASKS = "All tasks"  # panel of the options of every builder
+ALL_TASKS = "All tasks"  # panel of options shared by all builders
 
 
 def option(help: str, panel: str, **checks: Any) -> Any:
-    """Make a field of settings an option of `lct build`, as a part of its annotated type."""
+    """Make a settings field an option of `lct build`, as part of its annotated type."""
     return Field(description=help, json_schema_extra={"panel": panel}, **checks)
 
 
 class SourceOption(NamedTuple):
-    """Option of `lct build` that names the raw data of a builder: ``documents`` for ``--documents``; see :func:`option`."""
+    """Option of `lct build` for a builder's raw data, e.g. ``documents`` for ``--documents``.
+
+    See :func:`option` for the help and panel.
+    """
 
     name: str
     help: str
@@ -46,7 +50,7 @@ def _split(value: Any) -> Any:
 
 _Item = TypeVar("_Item")
 Listed = Annotated[tuple[_Item, ...], BeforeValidator(_split)]
-"""Values separated by commas, or a list."""
+"""Comma-separated values, or a list."""
 
 
 def flag_of(name: str) -> str:
@@ -55,10 +59,10 @@ def flag_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of every builder; a subclass adds more."""
+    """Settings common to all builders; subclasses add more."""
 
-    SHORTEST: ClassVar[int] = 500  # shortest length, in tokens
-    INSTRUCTION: ClassVar[str] = "some 200"  # number of tokens of a prompt without its context, for messages
+    SHORTEST: ClassVar[int] = 500  # minimum length in tokens
+    INSTRUCTION: ClassVar[str] = "some 200"  # tokens of a prompt without its context, for messages
 
     lengths: tuple[int, ...]  # in tokens, ascending; from --length
     seed: Annotated[
@@ -103,12 +107,12 @@ class BuildSettings:
 
     @property
     def measure(self) -> Tokenizer:
-        """Tokenizer that lengths refer to."""
+        """Tokenizer in which lengths are measured."""
         return get_tokenizer(str(self.tokenizer) if self.length_policy == "same_tokens" else CL100K)
 
     @property
     def other_tokenizer(self) -> Tokenizer | None:
-        """Second tokenizer that counts prompts; None if there is only cl100k."""
+        """Second tokenizer that counts prompts; None if only cl100k is used."""
         return None if self.tokenizer in (None, CL100K) else get_tokenizer(str(self.tokenizer))
 
 
@@ -116,5 +120,5 @@ _Settings = TypeVar("_Settings", bound=BuildSettings)
 
 
 def settings_of(kind: type[_Settings], values: Mapping[str, Any], place: str) -> _Settings:
-    """Return settings made from a user's values."""
+    """Return settings parsed from a user's values."""
     return validated(kind, values, place, places={each.name: flag_of(each.name) for each in fields(kind)})

