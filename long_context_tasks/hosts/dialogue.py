@@ -1,4 +1,7 @@
-"""The turns of one case as every host asks them; hosts differ only in how they send a prompt, and in how many cases they ask at once."""
+"""The turns of one case, as all hosts run them.
+
+Hosts differ only in how they send a prompt and how many cases they run at once.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,12 +15,12 @@ class Dialogue:
 
     task: LoadedTask
     case: Case
-    responses: list[Response] = field(default_factory=list)  # to the turns so far
+    responses: list[Response] = field(default_factory=list)  # for the turns so far
     prompt_sha256: list[str] = field(default_factory=list)  # hashes of the prompts so far
 
     @property
     def answer_budget(self) -> int:
-        """Tokens of the answers to all turns."""
+        """Total answer budget of all turns, in tokens."""
         return self.task.answer_budget * len(self.case.turns)
 
     @property
@@ -25,19 +28,22 @@ class Dialogue:
         return len(self.responses) == len(self.case.turns)
 
     def longest_prompt(self) -> list[Message]:
-        """Return a prompt that holds all questions: if it leaves room for ``answer_budget``, every turn fits the window."""
+        """Return a prompt with all questions; if it and ``answer_budget`` fit the window, every turn fits."""
         if self.task.is_conversation:
             return self.task.whole_conversation(self.case)
         return self.task.messages(self.case)
 
     def next_prompt(self) -> list[Message]:
-        """Return the messages of the next turn, with the model's own answers as history."""
+        """Return the next turn's messages, with the model's own answers as history."""
         answers = [response.text or "" for response in self.responses]
         messages = self.task.messages(self.case, len(answers), answers)
         self.prompt_sha256.append(prompt_hash(messages))
         return messages
 
     def add(self, response: Response) -> None:
-        """Add the response to the next turn. A failure ends the dialogue: it counts for all later turns, which would lack a history."""
+        """Add the response to the next turn.
+
+        A failure ends the dialogue and counts for all later turns, whose history would be incomplete.
+        """
         left = len(self.case.turns) - len(self.responses)
         self.responses += [response] * (1 if response.status is None else left)

@@ -1,4 +1,4 @@
-"""A table of results by length, a row for each task and model, a column for each length. Hosts print it at the end of a run."""
+"""A table of results with a row per task and model and a column per length, printed at the end of a run."""
 
 import math
 import re
@@ -14,10 +14,10 @@ _NAME = re.compile(r"(?=.*\Z)(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<var
 _GUESS = "random guess"
 _MISSING = "missing"
 _OTHER_OPTIONS = "other options"
-# Of tasks of other packages, in the order in which OpenCompass prefers metrics.
+# For other packages' tasks, in OpenCompass' order of preference.
 _HEADLINES = ("score", "accuracy")
 
-Result = Mapping[str, Any]  # numbers and facts of a task by name, rates in percent
+Result = Mapping[str, Any]  # a task's numbers and metadata by name, with rates in percent
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class LengthEntry:
     place: TablePlace
     result: Result | None  # None if it is missing
     task: str = ""
-    # Difference between its options or judge and today's, in words; such a result is not shown.
+    # Difference between its options or judge and the current ones, in words; such a result is not shown.
     change: str = ""
 
 
 def place_of(task: str, length: str | None = None) -> TablePlace:
-    """Return row and column of a task by its name and by the length that it got as an option.
+    """Return a task's row and column from its name and its length option.
 
     >>> place_of("toy_sort_2k_synthetic")
     TablePlace(row='toy_sort (synthetic)', length='2k')
@@ -64,17 +64,17 @@ def place_of(task: str, length: str | None = None) -> TablePlace:
 
 
 def number(result: Result, key: str) -> float:
-    """Return a number of a result; nan if it is missing."""
+    """Return a result's number, or NaN if it is missing."""
     return float(result.get(key, math.nan))
 
 
 def total(results: Sequence[Result], key: str) -> float:
-    """Return the sum of a count over results; unknown counts are left out."""
+    """Return the sum of a count over results, ignoring unknown counts."""
     return sum(count for result in results if (count := number(result, key)) > 0)
 
 
 def in_percent(numbers: Mapping[str, Any], points: Collection[str]) -> dict[str, Any]:
-    """Return the numbers of a task with rates in percent; counts and metrics in points stay as they are."""
+    """Return a task's numbers with rates in percent; counts and metrics in points are unchanged."""
     return {
         key: value if is_count(key) or metric_of(key) in points else 100 * value
         for key, value in numbers.items()
@@ -86,12 +86,12 @@ def is_count(key: str) -> bool:
 
 
 def metric_of(key: str) -> str:
-    """Return the metric of a number, which may be an end of its interval."""
+    """Return the metric a number belongs to; the number may be a confidence bound."""
     return key.removesuffix("_low").removesuffix("_high")
 
 
 def table(entries: Sequence[LengthEntry]) -> list[list[str]]:
-    """Return the rows of the table, the heading first."""
+    """Return the rows of the table, with the heading first."""
     columns = list(
         dict.fromkeys(place.length for place in sorted({e.place for e in entries}, key=lambda p: p.tokens))
     )
@@ -111,14 +111,14 @@ def table(entries: Sequence[LengthEntry]) -> list[list[str]]:
 
 
 def _cell(entry: LengthEntry) -> str:
-    """Return the headline metric with its interval, and n of N if some cases have no score."""
+    """Return the headline metric with its interval, and n/N if some cases have no score."""
     result = entry.result
     if result is None:
         return _MISSING
     if entry.change:
         return _OTHER_OPTIONS
     headline = _headline_of(result)
-    # Points of a scale such as 1 to 10 need a digit more than percentages.
+    # Points on a scale such as 1 to 10 need one more digit than percentages.
     digits = 2 if headline in (result.get("points") or ()) else 1
     text = "-" if math.isnan(value := number(result, headline)) else f"{value:.{digits}f}"
     low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")
@@ -144,7 +144,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def notes(results: Sequence[Result]) -> list[str]:
-    """Return why cases have no score; empty if all have one."""
+    """Return the reasons why cases have no score; empty if all have one."""
     if not any(number(result, "n_scored") < number(result, "n") for result in results):
         return []
     counts = {reason: total(results, f"n_{reason}") for reason in UNSCORED}

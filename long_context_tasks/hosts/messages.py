@@ -1,4 +1,4 @@
-"""Messages about a run that all hosts share: misspelt variables, cases without an answer, tasks without a judge, our errors in one line."""
+"""Messages shared by all hosts: misspelt variables, unanswered cases, missing judges, and one-line errors."""
 
 import difflib
 import logging
@@ -13,7 +13,7 @@ from long_context_tasks.schema import InputError, LoadedTask
 
 logger = logging.getLogger(__name__)
 
-# Variables that are not options of a run: for config files, the demo, the start-up hook and tests.
+# Variables other than run options: for config files, the demo, the start-up hook and tests.
 OTHER_VARIABLES = (
     *("LCT_API_BASE", "LCT_API_MODEL", "LCT_ATTENTION", "LCT_BATCH_SIZE", "LCT_CACHE_DIR"),
     *("LCT_COLLECT_CASES", "LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL"),
@@ -24,8 +24,9 @@ OTHER_VARIABLES = (
     *("LCT_SYNTHETIC_CASES", "LCT_SYNTHETIC_SEED", "LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P"),
     *("LCT_VLLM", "LCT_WORKERS"),
 )
-_FAMILIES = ("LCT_API_", "LCT_JUDGE_")  # a user's own keys, named in judge files
-# At 0.8, LCT_LENGHT resembles LCT_LENGTH and LCT_TASK resembles LCT_TASKS, but another program's names do not.
+_FAMILIES = ("LCT_API_", "LCT_JUDGE_")  # users' own keys, named in judge files
+# At 0.8, LCT_LENGHT matches LCT_LENGTH and LCT_TASK matches LCT_TASKS, but other programs' names match
+# nothing.
 _SIMILARITY = 0.8
 
 
@@ -35,7 +36,7 @@ def known_variables() -> tuple[str, ...]:
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return unknown variables that resemble a known one, with its name.
+    """Map each unknown variable to the known one that it resembles.
 
     >>> misspelt_variables({"LCT_LENGHT": "2k", "LCT_N": "5", "LCT_OF_ANOTHER_PROGRAM": "1"})
     {'LCT_LENGHT': 'LCT_LENGTH'}
@@ -45,7 +46,7 @@ def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
         for name in sorted(environ)
         if name.startswith("LCT_") and name not in OTHER_VARIABLES and not name.startswith(_FAMILIES)
     ]
-    if not unknown:  # most runs: no benchmark is loaded
+    if not unknown:  # so that most runs load no benchmark
         return {}
     known = known_variables()
     near = {
@@ -57,7 +58,7 @@ def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None:
-    """Warn of every misspelt variable, once in a process; values are not logged."""
+    """Warn about every misspelt variable once per process; values are not logged."""
     for name, meant in misspelt_variables(os.environ if environ is None else environ).items():
         _warn(name, meant)
 
@@ -68,8 +69,8 @@ def _warn(name: str, meant: str) -> None:
 
 
 def end_in_one_line() -> None:
-    """Let an :class:`InputError` that nothing catches end this process without a traceback; its text is all that users need."""
-    # A debugger or a notebook may have set a hook of its own.
+    """Make an uncaught :class:`InputError` end this process without a traceback; users need only its text."""
+    # A debugger or notebook may have installed its own hook.
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show_error
 
@@ -82,7 +83,7 @@ def _show_error(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
-    """Name the cases that got no answer; ``why`` is a verb phrase, "do not fit the window"."""
+    """Describe the cases that got no answer; ``why`` is a verb phrase such as "do not fit the window"."""
     part = " from the first turn that does not fit" if task.is_conversation else ""
     shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
     return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}"
@@ -92,5 +93,5 @@ NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 
 def not_judged_hint(name: str, results: str, why: str = NO_JUDGE) -> str:
-    """Return how to judge the responses of a task that has no verdicts; ``results`` is quoted for a shell."""
+    """Explain how to judge a task's responses later; ``results`` is quoted for a shell."""
     return f"{name}: not judged: {why}; the responses can be judged later: lct judge run {results} --judge judge.yaml"

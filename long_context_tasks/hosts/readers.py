@@ -1,12 +1,14 @@
-"""The hosts whose results reports, judges and comparisons read: one row each.
+"""The hosts whose results are read by reports, judges and comparisons: one row each.
 
 To add a host, write a folder ``hosts/<name>/`` and add a row here. The folder needs two modules:
 
-- one that runs tasks: it loads a task with :func:`~long_context_tasks.benchmarks.catalogue.load_task`, sends ``task.messages``, keeps each
-  answer as ``task.received`` returns it, scores with :func:`~long_context_tasks.judges.task_judge.score_turns`, and writes the numbers of
-  :func:`~long_context_tasks.stats.means.task_numbers` with the facts of :func:`~long_context_tasks.hosts.stored.facts_of`;
-- ``results.py``, which reads those files into :class:`~long_context_tasks.hosts.stored.StoredRun`. Reports load it without the host's own
-  package, so it imports that package inside functions only.
+- one that runs tasks: it loads a task with :func:`~long_context_tasks.benchmarks.catalogue.load_task`, sends
+  ``task.messages``, stores each answer as returned by ``task.received``, scores with
+  :func:`~long_context_tasks.judges.task_judge.score_turns`, and writes the numbers from
+  :func:`~long_context_tasks.stats.means.task_numbers` with the metadata from
+  :func:`~long_context_tasks.hosts.stored.facts_of`;
+- ``results.py``, which reads those files into :class:`~long_context_tasks.hosts.stored.StoredRun`. Reports
+  load it without the host's own package, so it imports that package only inside functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +28,12 @@ FolderReader = Callable[[Path, Sequence[str]], list[Found]]
 
 @dataclass(frozen=True)
 class Host:
-    name: str  # of its folder here, and in the field `host` of its runs
-    library: str  # Python package that runs the model, as exports name it
-    # Returns the runs whose files are directly in a folder, given the sorted names of its files. It recognises
-    # them by the names of files or folder, and skips runs of other packages' tasks.
+    name: str  # its folder here, and its runs' field `host`
+    library: str  # Python package that runs the model, as named in exports
+    # Returns the runs whose files are directly in a folder, given the folder's sorted file names. It
+    # recognizes them by file or folder name, and skips runs of other packages' tasks.
     runs: FolderReader
-    # Returns a message for each run that a folder shows to have begun, and that has left no answers.
+    # Returns a message for each run in a folder that was started but left no answers.
     begun: Callable[[Path], list[str]] = lambda _: []
     no_numbers: str = "no scores (--predict_only, or stopped)"  # why a run may have answers but no numbers
 

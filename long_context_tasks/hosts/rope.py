@@ -1,7 +1,9 @@
-"""The rotary position settings of a loaded model: a lost base or factor changes every long answer, and no host reports it.
+"""Describe a loaded model's RoPE settings.
 
-transformers 4 keeps ``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, in some models one set for each
-kind of layer. vLLM (0.32) replaces all of ``rope_parameters`` by an override, so that an override without a base means 10,000.
+A lost base or factor changes every long answer, and no host reports it. transformers 4 stores
+``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, in some models one set per
+layer type. In vLLM (0.32) an override replaces all of ``rope_parameters``, so an override without a base means
+10,000.
 """
 
 import logging
@@ -11,13 +13,14 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-_DEFAULT_BASE = 10_000.0  # of transformers, for a config without a base
+_DEFAULT_BASE = 10_000.0  # transformers' default for a config without a base
 
 
 def describe_rope(model: Any) -> str:
-    """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty if they are unknown.
+    """Describe the RoPE settings of a host's model: ``yarn, factor 4, original length 32768, base 1e+06``.
 
-    A base that differs from the checkpoint's own config is logged as a warning. An attention of this package is named, too.
+    Empty if they are unknown. A base that differs from the checkpoint's own config is logged as a warning. If
+    one of our attention methods is used, it is included.
     """
     config, checkpoint = _config(model)
     if config is None:
@@ -39,18 +42,18 @@ def describe_rope(model: Any) -> str:
 
 
 def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
-    """Return the rotary settings of a model's config by kind of layer, ``""`` if all have the same; empty without any.
+    """Return a model config's RoPE settings by layer type, ``""`` if all layers share them.
 
     >>> from types import SimpleNamespace
     >>> rope_settings(SimpleNamespace(rope_theta=500000.0, rope_scaling=None))
     {'': {'rope_type': 'default', 'rope_theta': 500000.0}}
     """
     parameters = getattr(config, "rope_parameters", None)
-    # transformers 4 takes the base from the config even if ``rope_scaling`` names another.
+    # transformers 4 uses the base from the config even if ``rope_scaling`` specifies another.
     base = None if parameters else getattr(config, "rope_theta", None)
     parameters = parameters or getattr(config, "rope_scaling", None) or {}
     if not isinstance(parameters, Mapping) or not (parameters or base):
-        return {}  # a model without rotary positions
+        return {}  # a model without rotary position embeddings
     if parameters and all(isinstance(value, Mapping) for value in parameters.values()):
         by_kind = {str(kind): dict(value) for kind, value in parameters.items()}
     else:
@@ -66,13 +69,13 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
 
 
 def own_base(checkpoint: str, default: float) -> float:
-    """Return the RoPE base of a checkpoint on this machine; ``default`` if it is not here or has several."""
+    """Return a local checkpoint's RoPE base, or ``default`` if it is not local or has several."""
     settings = _own_settings(checkpoint)
     return float(settings[""]["rope_theta"]) if "" in settings else default
 
 
 def _config(model: Any) -> tuple[Any, str]:
-    """Return the config of the language part that the engine uses, and the checkpoint's folder or name."""
+    """Return the language model's config as used by the engine, and the checkpoint's folder or name."""
     inner = getattr(model, "model", None)
     of_vllm: Any = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     config: Any = getattr(of_vllm, "hf_text_config", None)
@@ -90,7 +93,7 @@ def _own_settings(checkpoint: str) -> dict[str, dict[str, Any]]:
     from transformers import AutoConfig
 
     try:
-        # A message about settings is not worth a download.
+        # Local files only, because a message about settings does not justify a download.
         config = AutoConfig.from_pretrained(checkpoint, local_files_only=True)
     except (OSError, ValueError, KeyError):
         return {}

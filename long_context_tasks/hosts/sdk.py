@@ -1,8 +1,9 @@
-"""Mends the answers of servers before the package openai reads them, for OpenCompass and inspect_ai.
+"""Repair server answers before the openai package parses them, for OpenCompass and inspect_ai.
 
-The package accepts anything that a server sends: content in parts stays a list, an error with status 200 becomes a completion without
-choices, and hosts turn both into an empty response. Here the body of an answer is brought into the form of the protocol, and a body without
-a completion becomes an HTTP error, so that the package's own retries and messages apply.
+The package accepts anything that a server sends: content in parts stays a list, an error with status 200
+becomes a completion without choices, and hosts turn both into an empty response. Here an answer's body is
+converted to the protocol's format, and a body without a completion becomes an HTTP error, so that the
+package's own retries and messages apply.
 """
 
 import json
@@ -13,14 +14,14 @@ from long_context_tasks.schema.completion import NoCompletion, mended
 from long_context_tasks.schema.files import loads
 
 _LOG = logging.getLogger(__name__)
-_NOT_AGAIN = 424  # status of a failure that has none; the package does not try again after it
+_NOT_AGAIN = 424  # used for a failure without a status; the package does not retry after it
 
-# Fields that some servers leave out and hosts need.
+# Fields that some servers omit and hosts need.
 _PROMISED = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
 
 
 def mend_answers(client: Any) -> None:
-    """Mend all further answers to a client of the package openai; any other client is left as it is, with a warning."""
+    """Repair all further answers to an openai client; leave any other client as it is, with a warning."""
     try:
         hooks = client._client.event_hooks
         added = _mend_async if hasattr(client._client, "aclose") else _mend
@@ -46,7 +47,7 @@ async def _mend_async(response: Any) -> None:
 
 
 def _is_completion(response: Any) -> bool:
-    # Reading a stream here would wait for its end.
+    # Reading a stream here would block until it ends.
     streamed = "event-stream" in response.headers.get("content-type", "")
     return response.status_code == 200 and not streamed and response.url.path.endswith("/completions")
 
@@ -62,6 +63,6 @@ def _rewrite(response: Any) -> None:
         response.status_code = error.code or _NOT_AGAIN
         body = {"error": {"message": str(error), "code": error.code}}
     body |= {name: value for name, value in _PROMISED.items() if body.get(name) is None}
-    # ASCII, as a server may send half of a surrogate pair.
+    # ASCII, because a server may send a lone surrogate.
     response._content = json.dumps(body, ensure_ascii=True).encode("ascii")
     response.headers["content-type"] = "application/json"

@@ -1,4 +1,4 @@
-"""A run of one task on disk, in one form for all hosts, and its task, loaded again with the run's options."""
+"""A run of one task on disk, in one format for all hosts, and its task, reloaded with the run's options."""
 
 import hashlib
 import json
@@ -24,21 +24,21 @@ if TYPE_CHECKING:  # most runs have no judge
 LM_EVAL = "lm_eval"
 OPENCOMPASS = "opencompass"
 INSPECT = "inspect"
-OWN = "own"  # a pipeline of the user's, with responses that lct runs score has scored
-# Folder next to a run with the verdicts of later judges; it is never searched for runs.
+OWN = "own"  # the user's own pipeline, with responses scored by lct runs score
+# Folder next to a run for later judges' verdicts; it is never searched for runs.
 JUDGED_FOLDER = "judged"
 RESCORED_FOLDER = "rescored"  # the same for scores by later rules
 
 
 T = TypeVar("T")
-# Most tokens of synthetic cases that are written for a stored run, about ten minutes' work: a run may come
-# from a stranger.
+# Maximum number of tokens in synthetic cases generated for a stored run, about ten minutes' work, because a
+# run may be untrusted.
 MOST_WRITTEN = 400_000_000
 Responses = Mapping[str, list[Response]]  # case to one response per turn
 
 
 def value_of(value: Any) -> float | None:
-    """Return a score from a host's file; None for not-a-number, null and an empty text."""
+    """Return a score from a host's file; None for NaN, null and an empty string."""
     if value is None or value == "" or math.isnan(value):
         return None
     if math.isinf(value):
@@ -47,12 +47,12 @@ def value_of(value: Any) -> float | None:
 
 
 def number_of(value: Any) -> float:
-    """Return a number from a host's file; not-a-number if :func:`value_of` returns None."""
+    """Return a number from a host's file; NaN if :func:`value_of` returns None."""
     return math.nan if (number := value_of(value)) is None else number
 
 
 def labels_of(value: Any) -> dict[str, Any]:
-    """Return the labels of a case or turn from a host's file; empty without any."""
+    """Return a case's or turn's labels from a host's file; empty if it has none."""
     if not isinstance(value or {}, dict):
         raise ValueError("not an object")
     return dict(value or {})
@@ -66,7 +66,7 @@ def word_of(value: Any) -> str | None:
 
 
 def single(value: Any) -> Any:
-    """Return a value from an OpenCompass result, which wraps all but numbers in a list with an item for each run."""
+    """Unwrap an OpenCompass result value: all but numbers are lists with one item per run."""
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -81,7 +81,7 @@ def _if_any(verdicts: Any) -> Any:
     return verdicts if any(verdicts or ()) else ()
 
 
-# Raised by reading a file whose content is not what its host writes.
+# Raised when a file's content is not in its host's format.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 _Value = Annotated[float | None, BeforeValidator(value_of)]
 _Number = Annotated[float, BeforeValidator(number_of)]
@@ -93,23 +93,23 @@ _FROM_FILES = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 
 @dataclass(frozen=True, config=_FROM_FILES)
 class StoredCase:
-    """A case of a run with its responses and scores, without prompts."""
+    """A case in a run with its responses and scores, without prompts."""
 
     id: str
-    responses: tuple[Response, ...]  # one per turn; a single one without text in a task by likelihood
-    # Metric to its value in each turn (rates from 0 to 1, points on their scale), None without a value; empty
-    # if the run was not evaluated.
+    responses: tuple[Response, ...]  # one per turn; in likelihood tasks, a single one without text
+    # Metric to its value per turn (rates from 0 to 1, points on their scale), None if missing; empty if the
+    # run was not evaluated.
     scores: Mapping[str, tuple[_Value, ...]] = field(default_factory=dict)
-    # Why the headline metric of each turn has no value or the lowest, None without a reason; empty if the run
-    # was not evaluated.
+    # Per turn, why the headline metric has no value or the lowest, None if there is no reason; empty if the
+    # run was not evaluated.
     reasons: tuple[_Word, ...] = ()
-    verdicts: _Verdicts = ()  # of each turn, the judge's rows (see row), one per seed; empty without a judge
-    # Of the candidates, in nats, for a task by likelihood; None if the case did not fit, and in other tasks.
+    verdicts: _Verdicts = ()  # per turn, the judge's rows (see row), one per seed; empty without a judge
+    # In nats, per candidate, for likelihood tasks; None if the case did not fit, and in other tasks.
     log_likelihoods: tuple[float, ...] | None = None
-    # Tokens of the candidates; None if the host did not write them.
+    # Token counts of the candidates; None if the host did not write them.
     num_candidate_tokens: tuple[int, ...] | None = None
-    repeat: int = 0  # number of earlier answers to the case in a run that answers every case several times
-    # Shared with cases of the same book or meeting; None if the host did not write it.
+    repeat: int = 0  # index of the repeat, in a run that answers every case several times
+    # Shared by cases on the same book or meeting; None if the host did not write it.
     cluster: str | None = None
     labels: _Labels = field(default_factory=dict)
     turn_labels: tuple[_Labels, ...] = ()
@@ -129,33 +129,33 @@ class StoredRun:
     """A run of one task with one model."""
 
     host: str  # lm_eval, opencompass, inspect or own
-    model: str  # its name in the host
+    model: str  # its name on the host
     task: str
-    options: Mapping[str, Any]  # the lct_* options of the run; resolve_options reads them
-    version: int  # of the task's scores when it ran
-    folder: Path  # the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp)
-    label: str  # distinguishes the runs that share a folder; fit for a file name
-    made: str  # time of the run, in the host's form
-    # With the responses, in order; empty if the host kept none (lm-eval without --log_samples).
+    options: Mapping[str, Any]  # the run's lct_* options, parsed by resolve_options
+    version: int  # version of the task's scores when it ran
+    folder: Path  # the host's folder for the run (lm-eval: the model's; OpenCompass: the time stamp's)
+    label: str  # distinguishes the runs that share a folder; valid as a file name
+    made: str  # time of the run, in the host's format
+    # The files with the responses, in order; empty if the host kept none (lm-eval without --log_samples).
     files: tuple[Path, ...]
     read: Callable[["StoredRun"], Iterator[StoredCase]] = field(repr=False)
-    result_file: Path | None = None  # with the host's numbers; None if the run was not evaluated
-    # The host's numbers by key (see result_keys), rates from 0 to 1, not-a-number without a value; empty if
+    result_file: Path | None = None  # the file with the host's numbers; None if the run was not evaluated
+    # The host's numbers by key (see result_keys), with rates from 0 to 1 and NaN for missing values; empty if
     # the run was not evaluated.
     numbers: Mapping[str, _Number] = field(default_factory=dict)
-    headline: _Word = None  # the main metric of the task; None if unknown
-    points: tuple[str, ...] | None = None  # metrics on a scale of points instead of rates; None if unknown
-    judge: _Labels = field(default_factory=dict)  # description of the judge of the run; empty without one
-    # Other facts from the host: its version, model arguments, window and so on.
+    headline: _Word = None  # the task's main metric; None if unknown
+    points: tuple[str, ...] | None = None  # metrics in points instead of rates; None if unknown
+    judge: _Labels = field(default_factory=dict)  # description of the run's judge; empty without one
+    # Other metadata from the host: its version, model arguments, window and so on.
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def cases(self) -> Iterator[StoredCase]:
-        """Read the cases one by one, in the order of the files."""
+        """Read the cases one by one, in file order."""
         return self.read(self)
 
     @property
     def task_key(self) -> str:
-        """Key of a task and its options, by which runs of the same task share one loaded task."""
+        """Key of a task and its options, by which runs with the same task share one loaded task."""
         return repr((self.task, sorted(self.options.items())))
 
     def __str__(self) -> str:
@@ -165,13 +165,14 @@ class StoredRun:
 Found = StoredRun | tuple[Path, str]  # a run, or a file that cannot be used and the reason
 
 
-CASES_SHA256 = "cases_sha256"  # name of cases_digest in the results of all hosts
+CASES_SHA256 = "cases_sha256"  # key of cases_digest in the results of all hosts
 
 
 def cases_digest(task: LoadedTask) -> str:
-    """Return 16 digits that identify the cases of a folder that the user built; empty for other tasks.
+    """Return 16 hex digits that identify the cases in a user-built folder; empty for other tasks.
 
-    They depend neither on the place of the folder nor on the number of cases that run. Cases that a benchmark makes have no manifest.
+    They depend on neither the folder's location nor the number of cases run. Cases made by a benchmark have
+    no manifest.
     """
     built = task.options.cases is not None and task.cases.manifest
     return manifest_digest(task.cases.manifest) if built else ""
@@ -184,10 +185,10 @@ def manifest_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def facts_of(task: LoadedTask, judge: "TaskJudge | None" = None) -> dict[str, Any]:
-    """Return the facts of a task that a host writes next to its own results; :func:`run_with` reads them."""
+    """Return the task metadata that a host stores alongside its own results; :func:`run_with` reads them."""
     return {
         **task.description(),
-        "task": task.name,  # with the variant that lct_variant names
+        "task": task.name,  # includes the variant named by lct_variant
         "benchmark": catalogue.parse_task(task.name).benchmark,
         "headline": task.metrics[0],
         "points": sorted(task.points),
@@ -201,7 +202,7 @@ def facts_of(task: LoadedTask, judge: "TaskJudge | None" = None) -> dict[str, An
 def run_with(
     facts: Mapping[str, Any], *known: str, provenance: Mapping[str, Any], **of_host: Any
 ) -> StoredRun:
-    """Build the run described by a host's result file; ``known`` names facts of the host for its provenance."""
+    """Build the run described by a host's result file; ``known`` names metadata to add to provenance."""
     names = ("package", "n_cases_available", CASES_SHA256, *known)
     return StoredRun(
         task=str(facts["task"]),
@@ -216,7 +217,7 @@ def run_with(
 
 
 def metric_names(keys: list[str]) -> list[str]:
-    """Return the metrics among the keys of a result; see :func:`long_context_tasks.stats.means.result_keys`.
+    """Return the metrics among a result's keys; see :func:`long_context_tasks.stats.means.result_keys`.
 
     >>> metric_names(["score", "score_low", "score_high", "n", "n_scored", "coverage", "n_empty"])
     ['score']
@@ -235,11 +236,11 @@ def metric_names(keys: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Folders of the data of runs, if they have moved."""
+    """Folders of runs' data, if they have moved."""
 
-    # Folder of the published files; None for LCT_DATA_DIR, or else the folder in the run's options.
+    # Folder of the published files; if None, LCT_DATA_DIR or the folder in the run's options.
     data_dir: Path | None = None
-    # Folder of built cases, for runs on built cases; None for the folder in the run's options.
+    # Folder of built cases, for runs on them; if None, the folder in the run's options.
     cases: Path | None = None
 
 
@@ -249,7 +250,7 @@ AS_IN_THE_RUN = Places()
 def options_of(
     run: StoredRun, places: Places = AS_IN_THE_RUN, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Return the options of a run, without its judge; variables of today's environment other than LCT_DATA_DIR are ignored."""
+    """Return a run's options without its judge; the current environment is ignored, except LCT_DATA_DIR."""
     environ = os.environ if environ is None else environ
     options = {key: value for key, value in run.options.items() if key != "lct_judge"}
     if place := places.data_dir or environ.get("LCT_DATA_DIR"):
@@ -260,13 +261,13 @@ def options_of(
 
 
 def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_WRITTEN) -> LoadedTask:
-    """Load the task of a run with the run's options; synthetic cases that are not in the cache are written again.
+    """Load a run's task with the run's options; synthetic cases that are not cached are generated again.
 
     Raises:
-        NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
+        NotInCache: more than ``most`` tokens of synthetic cases would have to be generated.
     """
     options = replace(options_of(run, places), most_written=most)
-    # Another folder at the same place would give scores for the wrong cases.
+    # Another folder at the same path would give scores for the wrong cases.
     if options.cases is not None:
         _check_cases(run, options.cases)
     try:
@@ -276,7 +277,7 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
 
 
 def _check_cases(run: StoredRun, root: Path) -> None:
-    """Check that a folder of built cases, or a folder in it, holds the cases of a run."""
+    """Check that a folder of built cases, or one of its subfolders, contains a run's cases."""
     if not root.is_dir():
         raise InputError(f"{run}: its built cases are not in {root}; name their folder with --cases")
     folders = [path for path in (root, *sorted(root.iterdir())) if (path / MANIFEST).is_file()]
@@ -290,12 +291,12 @@ def _check_cases(run: StoredRun, root: Path) -> None:
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
-    """Return all responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases)."""
+    """Return all responses in a run, one mapping per repeat of the cases."""
     return list(in_repeats((case, list(case.responses)) for case in cases_of(run, task)))
 
 
 def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
-    """Return values by the id of their case, one mapping for each repeat of the cases."""
+    """Return values by case id, one mapping per repeat of the cases."""
     repeats: list[dict[str, T]] = []
     for case, value in values:
         while len(repeats) <= case.repeat:
@@ -305,7 +306,7 @@ def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
 
 
 def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
-    """Read the cases of a run one by one, and check that the task has them with the same turns."""
+    """Read a run's cases one by one, checking that the task has them with the same turns."""
     foreign: list[str] = []
     number = 0
     for case in run.cases():

@@ -1,8 +1,8 @@
-"""Checks that a prompt fits the model's window: ``template + prompt + answer budget <= window``.
+"""Check that a prompt fits the model's window: ``template + prompt + answer budget <= window``.
 
-lm-eval and OpenCompass cut a prompt that is too long from the left and do not record it. Here such a case is left out before it is sent,
-named and counted; an ``lct_window`` larger than the length at which the host cuts has no effect. An unknown window is reported as unknown and
-never guessed.
+lm-eval and OpenCompass silently truncate overlong prompts from the left. Here such a case is dropped before
+it is sent, reported and counted; an ``lct_window`` larger than the length to which the host truncates has no
+effect. An unknown window is reported as unknown and never guessed.
 """
 
 import re
@@ -12,17 +12,17 @@ from typing import Any
 
 UNCHECKED = "unchecked"
 IN_CL100K = "lct_window, counted in cl100k"  # for a model whose tokenizer is unknown
-# Stands for the response to a prompt that the server refused.
+# Placeholder response to a prompt that the server rejected.
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
-# Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two
-# tokens.
+# Tokens reserved for a text to be scored: lm-eval scores in windows, and some of its models reserve two
+# tokens in each.
 LIKELIHOOD_RESERVE = 2
-PER_MESSAGE = 16  # tokens that a server may put around a prompt: a first token, the template of a message
+PER_MESSAGE = 16  # tokens that a server may add to a prompt: a first token, the message template
 
 Counter = Callable[[str], int]
 
-# Parts of what servers answer to a prompt that is longer than their window (vLLM, OpenAI, llama.cpp, TGI, SGLang, Anthropic and others),
-# in lower case.
+# Parts of server error messages for prompts that exceed the window (vLLM, OpenAI, llama.cpp, TGI, SGLang,
+# Anthropic and others), in lower case.
 _LENGTH_REFUSALS = (
     *("context length", "context_length", "context window", "maximum context", "exceed_context_size"),
     *("prompt is too long", "input is too long", "input too long"),
@@ -32,12 +32,12 @@ _LENGTH_REFUSALS = (
     *("exceed available context", "exceeds available context"),
     *("exceed the available context", "exceeds the available context"),
 )
-# "max_model_len", "maximum input sequence length": a limit of a length, with at most a few words between.
+# "max_model_len", "maximum input sequence length": a length limit, with at most a few words in between.
 _LIMIT = re.compile(r"max(?:imum)?[_ ](?:model|seq|input|prompt)[a-z_ ]*len")
 
 
 def is_length_refusal(status: int, body: str) -> bool:
-    """Return whether an HTTP error means that the prompt is too long.
+    """Return whether an HTTP error is a context-length rejection.
 
     >>> is_length_refusal(400, "This model's maximum context length is 8192 tokens.")
     True
@@ -53,13 +53,13 @@ def is_length_refusal(status: int, body: str) -> bool:
 
 
 def prefix_token(tokenizer: Any) -> int | None:
-    """Return the token that lm-eval puts before a text: BOS, or else EOS; None if the tokenizer has neither."""
+    """Return the token that lm-eval prepends to a text: BOS, otherwise EOS, or None if neither exists."""
     ids = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     return next((int(token) for token in ids if token is not None), None)
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """Return the tokens of a text as lm-eval's ``hf`` encodes it: with the tokenizer's own special tokens, but never a second BOS."""
+    """Encode a text as lm-eval's ``hf`` does: with the tokenizer's special tokens, but never a second BOS."""
     first = prefix_token(tokenizer)
     if first is not None and text.startswith(tokenizer.decode(first)):
         return list(tokenizer.encode(text, add_special_tokens=False))
@@ -70,8 +70,8 @@ def encode(tokenizer: Any, text: str) -> list[int]:
 class Window:
     """The context window of a run."""
 
-    tokens: int | None = None  # its size; None if unknown
-    count: Counter | None = None  # returns the tokens of a text; None if they cannot be counted
+    tokens: int | None = None  # size in tokens; None if unknown
+    count: Counter | None = None  # returns a text's token count; None if tokens cannot be counted
     source: str = UNCHECKED  # lct_window, IN_CL100K or host; written into the results
     margin: int = 0  # tokens around a prompt that `count` does not include
 
@@ -84,13 +84,13 @@ class Window:
         return f"{self.tokens} ({self.source})" if self.checked else UNCHECKED
 
     def fits(self, prompt: str, answer_budget: int) -> bool:
-        """Return whether a rendered prompt, chat template included, and its answer fit; True if nothing is known."""
+        """Return whether a rendered prompt and its answer fit; True if the window or the count is unknown."""
         if self.tokens is None or self.count is None:
             return True
         room = self.tokens - answer_budget - self.margin
-        # A token has at least one byte: most prompts need not be encoded, which takes time.
+        # A token has at least one byte, so most prompts need not be encoded, which takes time.
         return len(prompt.encode("utf-8", "surrogatepass")) <= room or self.count(prompt) <= room
 
     def fits_candidates(self, counts: Sequence[int]) -> bool:
-        """Return whether texts to be scored fit, by their tokens; True if nothing is known."""
+        """Return whether texts to be scored fit, given their token counts; True if the window is unknown."""
         return self.tokens is None or max(counts) + LIKELIHOOD_RESERVE <= self.tokens

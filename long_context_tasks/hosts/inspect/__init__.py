@@ -1,1 +1,1 @@
-"""inspect_ai: every generating task under ``long_context_tasks/``, and its logs. Checked against inspect_ai 0.3.285."""
+"""inspect_ai: our generative tasks, and its logs. Checked against inspect_ai 0.3.285."""

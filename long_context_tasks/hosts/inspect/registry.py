@@ -1,4 +1,7 @@
-"""Loaded by inspect_ai's entry point: makes a task for every answered task of the catalogue, other packages included."""
+"""Register an inspect_ai task for every generative task in the catalogue, including other packages' tasks.
+
+Loaded by inspect_ai's entry point.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +14,7 @@ from long_context_tasks.tokens import provide_table
 
 
 def _maker(name: str) -> Callable[..., Task]:
-    # inspect_ai takes the prefix of a task's name from the module in which its function is defined.
+    # inspect_ai takes a task name's prefix from the module that defines its function.
     def make(**options: Any) -> Task:
         return case_task(name, **options)
 

@@ -1,4 +1,4 @@
-"""Reads the logs of inspect_ai, ``*.eval`` or ``*.json``, with its own library. Checked against inspect_ai 0.3.285."""
+"""Read inspect_ai's ``*.eval`` or ``*.json`` logs with its own library (checked against 0.3.285)."""
 
 import math
 import re
@@ -12,25 +12,28 @@ from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_stored_form
 from long_context_tasks.stats.means import result_keys
 
-# Name of the facts of a run in the metadata of its log, and of the answers to a case in the sample's store.
+# Key of the run metadata in its log, and of a case's answers in the sample's store.
 METADATA = "long_context_tasks"
-# Other packages' files end in .json too.
+# Other packages' files also end in .json.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
 _PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")
 _FACTS = ("window", "rope")
-# Settings of generation that change no answer.
+# Generation settings that do not affect answers.
 _OPERATION = {
     *("max_retries", "timeout", "attempt_timeout", "max_connections"),
     *("adaptive_connections", "batch", "cache"),
 }
-# Long parts of a sample that its score repeats.
+# Long parts of a sample that are repeated in its score.
 _LONG = {"messages", "events", "events_data", "attachments", "store", "output", "timelines"}
 
 
 def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """Return the runs whose logs, given by name, are in a folder; an interrupted one counts only until a later log finishes it."""
+    """Return the runs whose logs are among the given files in a folder.
+
+    An interrupted run is included only if no later log finishes it.
+    """
     runs: list[Found] = []
-    # By the id of the task, which eval-retry keeps.
+    # Keyed by task id, which eval-retry keeps.
     unfinished: dict[str, Found] = {}
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
         try:
@@ -50,7 +53,7 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 
 
 def _header(path: Path) -> StoredRun | None:
-    """Return the run of a log, finished or not; None for another package's log."""
+    """Return a log's run, finished or not, or None for another package's log."""
     from inspect_ai.log import read_eval_log
 
     log = read_eval_log(str(path), header_only=True)
@@ -78,7 +81,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
             "completed": log.stats.completed_at,
         },
         host=INSPECT,
-        # The name that other hosts have for it: without the provider; for a local model, its folder.
+        # The name that other hosts use: without the provider; for a local model, its folder.
         model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
         folder=path.parent,
         label=path.stem,
@@ -91,7 +94,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
 
 
 def _numbers(log: Any) -> dict[str, float]:
-    """Return the numbers of a log, and those that were left out of it: counts of 0 and unknown values."""
+    """Return a log's numbers, including those omitted from it: zero counts and unknown values."""
     if log.results is None or not log.results.scores:
         return {}
     [score] = log.results.scores
@@ -123,7 +126,7 @@ def _case(sample: Any) -> StoredCase:
         "labels": labels["labels"],
         "turn_labels": tuple(labels["turn_labels"]),
     }
-    if not sample.scores:  # the case failed, and the user let the run go on
+    if not sample.scores:  # the case failed, and the user let the run continue
         return StoredCase(responses=(Response(None, ENDPOINT_FAILED),) * len(common["turn_labels"]), **common)
     [record] = [score.metadata for score in sample.scores.values()]
     turns = record["turns"]

@@ -1,6 +1,7 @@
-"""A task of any benchmark in inspect_ai: samples, the solver that asks the model, the scorer, and the means.
+"""Run any benchmark's task in inspect_ai: samples, solver, scorer and means.
 
-Samples hold ids and labels; the text of a case is rendered when it is sent. Scores are those of the other hosts.
+Samples contain ids and labels; a case's text is rendered when it is sent. Scores equal those of the other
+hosts.
 """
 
 import json
@@ -58,7 +59,7 @@ _CHAT = TypeAdapter(list[ChatMessage])
 
 
 def case_task(name: str, **options: Any) -> Task:
-    """Make the inspect_ai task of one of our tasks; ``lct_*`` options that are not given come from the environment."""
+    """Make one of our tasks for inspect_ai; ``lct_*`` options not given come from the environment."""
     try:
         return _case_task(name, options)
     except InputError as error:
@@ -72,7 +73,7 @@ def _case_task(name: str, options: Mapping[str, Any]) -> Task:
     if parse_task(name).scoring != "generate":
         raise InputError(f"{name}: inspect_ai computes no likelihoods; run it in lm-eval or OpenCompass")
     task, judge = with_judge(load_task(name, options))
-    name = task.name  # with the variant that lct_variant names
+    name = task.name  # includes the variant named by lct_variant
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
     if style := task.own_template:
@@ -94,10 +95,13 @@ def _case_task(name: str, options: Mapping[str, Any]) -> Task:
 
 
 def _model_facts(task: LoadedTask) -> dict[str, str]:
-    """Return facts of the model for the results; empty if inspect_ai has not made it yet, as in a program that calls ``eval`` later."""
+    """Return model metadata for the results.
+
+    Empty if inspect_ai has not created the model yet, as in a program that calls ``eval`` later.
+    """
     try:
         model = get_model()
-    except ValueError:  # no model is named
+    except ValueError:  # no model is specified
         return {}
     window = find_window(task.options, model)
     return {"window": window.describe(), "rope": describe_rope(model.api)}
@@ -112,11 +116,11 @@ def _sample(case: Case) -> Sample:
 
 @solver
 def ask(task: LoadedTask) -> Solver:
-    """Ask the turns of a case, with the model's own answers as history; a case that does not fit the window is not sent."""
+    """Run a case's turns with the model's own answers as history; a case that does not fit is not sent."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
-        # Providers that use the package openai have such a client.
+        # Providers that use the openai package have such a client.
         if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
             mend_answers(client)
         dialogue = Dialogue(task, case)
@@ -147,16 +151,17 @@ async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tup
         if not says_too_long(error):
             raise
         return state, Response(None, DOES_NOT_FIT)
-    # inspect_ai turns some servers' refusals into an output, without the tokens that a real answer has used.
+    # inspect_ai converts some servers' context-length rejections to an output without token usage.
     if state.output.stop_reason == "model_length" and state.output.usage is None:
         return state, Response(None, DOES_NOT_FIT)
     return state, Response(task.received(response_text(state.output)))
 
 
 def response_text(output: ModelOutput) -> str:
-    """Return the response in the form of the other hosts: inspect_ai separates the thinking, which scoring expects in the text.
+    """Return the response in the other hosts' format, with the thinking in the text, as scoring expects.
 
-    Thinking that the server separates counts only if no answer follows. White space next to the tags is lost.
+    inspect_ai separates the thinking. Thinking separated by the server counts only if no answer follows. White
+    space next to the tags is lost.
     """
     message = output.message
     parts = message.content if isinstance(message.content, list) else []
@@ -170,7 +175,7 @@ def response_text(output: ModelOutput) -> str:
 
 @scorer(metrics=[])
 def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
-    """Score the cases of a task as the other hosts do; a judged task without a judge only keeps its answers."""
+    """Score cases as the other hosts do; without a judge, a judged task only stores its answers."""
     batched = BatchedJudge(judge, task) if judge is not None else None
 
     async def score(state: TaskState, target: Target) -> HostScore:
@@ -185,21 +190,21 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
             rubric = judge.rubric_name if judge and verdicts else None
             return host_score(task, answers, score_turns(task, case, responses, verdicts, rubric), verdicts)
 
-        # A judge may take minutes, during which inspect_ai has to go on asking the model.
+        # A judge may take minutes, during which inspect_ai must keep querying the model.
         return await to_thread.run_sync(scored)
 
     return score
 
 
-# Names of the window in the configs of transformers.
+# Names of the window in transformers configs.
 _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
 
 
 def find_window(options: Options, model: Model) -> Window:
-    """Return the window, and how to count a prompt in it.
+    """Return the context window with a function that counts a prompt's tokens.
 
-    Both are unknown for a model on a server, and inspect_ai's own count of tokens is an estimate: without ``lct_window`` the server
-    decides.
+    Both are unknown for a model on a server, and inspect_ai's own token count is an estimate; so without
+    ``lct_window`` the server decides.
     """
     tokenizer = _own_tokenizer(model)
     tokens, source = options.window, "lct_window"
@@ -215,14 +220,14 @@ def find_window(options: Options, model: Model) -> Window:
 
 
 def rendered(model: Model, messages: Sequence[ChatMessage]) -> str:
-    """Return the text that a model in this process reads; for other models the contents of the messages."""
+    """Return the text that an in-process model receives, or other models' message contents."""
     if _own_tokenizer(model) is not None:
         return str(model.api.hf_chat(list(messages), []))  # type: ignore[attr-defined]
     return "\n".join(message.text for message in messages)
 
 
 def in_roles_of(model: Model, messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages, without a system message if the model's chat template does not take one."""
+    """Return the messages, folding in the system message if the model's chat template does not accept one."""
     tokenizer = _own_tokenizer(model)
     if tokenizer is None or tokenizer.chat_template is None:
         return messages
@@ -231,7 +236,7 @@ def in_roles_of(model: Model, messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _own_tokenizer(model: Model) -> Any | None:
-    """Return the tokenizer of a model that inspect_ai has loaded through transformers; None for other models."""
+    """Return the tokenizer of a model that inspect_ai loaded with transformers; None for other models."""
     return getattr(model.api, "tokenizer", None) if hasattr(model.api, "hf_chat") else None
 
 
@@ -253,7 +258,7 @@ def host_score(
     turns: Sequence[CaseScores],
     verdicts: Sequence[Sequence[Verdict]],
 ) -> HostScore:
-    """Return a score whose value, the mean over turns, is for inspect_ai's pages, and whose metadata hold everything."""
+    """Return a score: its value, the mean over turns, is for inspect_ai's pages, its metadata hold details."""
     rows = [
         {
             "scores": {name: turn[name].value for name in task.metrics},
@@ -277,7 +282,10 @@ def host_score(
 
 
 def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str]]:
-    """Return the scores of each turn of samples, headline first, and its cluster; reasons are those of the headline metric."""
+    """Return the scores for each turn of each sample, headline metric first, with the sample's cluster.
+
+    Reasons are those of the headline metric.
+    """
     turns: list[CaseScores] = []
     clusters: list[str] = []
     for sample in samples:
@@ -290,7 +298,10 @@ def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str
 
 @metric(scores="unreduced")
 def numbers(metrics: list[str], intervals: list[str], points: dict[str, Any]) -> Metric:
-    """Compute means over turns, headline first, intervals and standard errors over clusters, and counts; leave out unknown and zero ones."""
+    """Compute means over turns, headline first, intervals and standard errors over clusters, and counts.
+
+    Unknown and zero values are omitted.
+    """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         turns, clusters = turns_of(scores)

@@ -261,8 +261,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     ) -> list[CaseInstance] | CaseInstance:
         """Return one request, or one per candidate; requests that do not fit get 0 repeats and are not sent.
 
-        Candidates are in lexicographic order, so that texts with a common prefix are adjacent and a model that
-        caches prefixes processes 64 segments of a TSort case instead of 96; ``hf`` processes every text in full.
+        Candidates are in lexicographic order, so that texts with a common prefix are adjacent and a model
+        that caches prefixes processes 64 segments of a TSort case instead of 96; ``hf`` processes every text
+        in full.
         """
         case = self._case(doc)
         if self.loaded.by_likelihood:

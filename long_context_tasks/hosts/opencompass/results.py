@@ -217,7 +217,7 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
 
 
 def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
-    """Return each dataset's files; like OpenCompass, use parts only if there is no complete file."""
+    """Return each dataset's files; like OpenCompass, use parts only without a complete file."""
     stems = [file.removesuffix(".json") for file in files]
     whole = {stem for stem in stems if _stem(stem) == stem or _task(stem, setup)}
     groups = {stem: [f"{stem}.json"] for stem in sorted(whole)}

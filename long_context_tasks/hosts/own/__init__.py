@@ -1,1 +1,1 @@
-"""A pipeline of the user's own: export prompts, score responses."""
+"""The user's own pipeline: export prompts, score responses."""

@@ -1,7 +1,7 @@
-"""Writes the exact prompts of a task as JSON Lines, for a pipeline of the user's.
+"""Write a task's exact prompts as JSON Lines, for the user's own pipeline.
 
-A row is one request. A conversation has a row for each turn, in which ``{{answer_0}}``, ``{{answer_1}}`` ... are the places of the model's own
-earlier answers, without their thinking. All hosts send the same messages.
+A row is one request. A dialogue has a row per turn, in which ``{{answer_0}}``, ``{{answer_1}}`` ... are
+placeholders for the model's own earlier answers, with thinking stripped. All hosts send the same messages.
 """
 
 import json
@@ -17,7 +17,7 @@ from long_context_tasks.schema.thinking import without_thinking
 
 
 def load(name: str, options: Options) -> LoadedTask:
-    """Load a task that has cases."""
+    """Load a task and check that it has cases."""
     task = load_task(name, options)
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
@@ -25,7 +25,7 @@ def load(name: str, options: Options) -> LoadedTask:
 
 
 def check_gold(name: str, options: Options) -> None:
-    """Check that gold answers may be written into a file."""
+    """Check that gold answers may be written to a file."""
     if not _allowed(name, options, "gold"):
         raise InputError(
             f"{name}: the data's owners do not allow gold answers to be passed on; leave out --with-gold, `lct runs score` reads them from "
@@ -39,18 +39,18 @@ def may_be_shown(name: str, options: Options) -> bool:
 
 def _allowed(name: str, options: Options, part: Literal["prompts", "gold"]) -> bool:
     spec = catalogue.parse_task(name)
-    # Cases that the user built or that come from a seed belong to the user.
+    # Cases that are user-built or generated from a seed belong to the user.
     published = spec.source == "published" and options.cases is None
     return not published or bool(catalogue.card(spec.benchmark).redistribute.get(part))
 
 
 def placeholder(turn: int) -> str:
-    """Return the mark that is replaced by the model's own answer to a turn: ``{{answer_0}}``."""
+    """Return the placeholder for the model's own answer to a turn: ``{{answer_0}}``."""
     return f"{{{{answer_{turn}}}}}"
 
 
 def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -> list[dict[str, str]]:
-    """Replace the placeholders in messages by the model's own answers, as all hosts send them.
+    """Replace the placeholders in messages with the model's own answers, as sent by all hosts.
 
     >>> fill([{"role": "assistant", "content": "{{answer_0}}"}], ["<think>A or B?</think>B"])
     [{'role': 'assistant', 'content': 'B'}]
@@ -69,8 +69,8 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
 
 
 def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a task; the text of a case is rendered with its row."""
-    # Such templates leave out tags around an empty answer, for example.
+    """Yield a task's rows; a case's text is rendered with its row."""
+    # Such templates omit tags around an empty answer, for example.
     if task.own_template and _holds_placeholders(task):
         raise InputError(
             f"{task.name}: with prompt style {task.own_template} the text around an answer depends on the answer, so that it "
@@ -82,7 +82,7 @@ def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, A
 
 
 def _holds_placeholders(task: LoadedTask) -> bool:
-    """Return whether prompts contain the model's own answers; a history of gold answers does not."""
+    """Return whether prompts contain the model's own answers; a gold history does not count."""
     case = next((case for case in task.cases.cases if len(case.turns) > 1), None)
     if case is None or not task.is_conversation:
         return False
@@ -120,6 +120,6 @@ def _is_open(messages: Iterable[Message], turn: int) -> bool:
 
 
 def write_export(task: LoadedTask, out: Path, *, gold: bool = False) -> int:
-    """Write the rows as JSON Lines, whole or not at all, and return their number."""
+    """Write the rows as JSON Lines, all or nothing, and return their number."""
     write_whole(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in export_rows(task, gold=gold)))
     return sum(len(case.turns) for case in task.cases.cases)

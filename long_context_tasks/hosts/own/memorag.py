@@ -1,7 +1,8 @@
-"""MemoRAG as a pipeline (``lct runs memorag``): a model reads the whole text and writes clues, BM25 finds passages, the model answers.
+"""MemoRAG as a pipeline (``lct runs memorag``).
 
-Steps and defaults are those of Qian et al. 2024 (https://github.com/qhjqhj00/MemoRAG). The memory is not their trained one but the model's
-own cache of the text, with every n-th token.
+A model reads the whole text and writes clues, BM25 retrieves passages for them, and the model answers. Steps
+and defaults follow Qian et al. 2024 (https://github.com/qhjqhj00/MemoRAG). Instead of their trained memory,
+every n-th token of the model's own KV cache of the text is used.
 """
 
 import json
@@ -29,22 +30,22 @@ CLUES = (
     "\n\nThe text ends here. Below is a task about it. Write short questions whose answers stand in the text and are needed to do the task. "
     "Write one question on each line, and nothing else.\n\nTask: {query}",
 )
-_FEWEST_WORDS = 4  # of a clue
+_FEWEST_WORDS = 4  # minimum number of words in a clue
 
 
 @dataclass(frozen=True)
 class MemoRAGSettings:
-    """Settings; the values of the reference."""
+    """Settings, with the reference implementation's values as defaults."""
 
-    chunk_tokens: int = 512  # tokens of a passage, at most
-    hits: int = 3  # passages found for each clue
-    clue_tokens: int = 128  # tokens of each list of clues, at most
-    compression: int = 4  # n, if every n-th token is kept in memory; 1 keeps all
+    chunk_tokens: int = 512  # maximum number of tokens in a passage
+    hits: int = 3  # passages retrieved per clue
+    clue_tokens: int = 128  # maximum number of tokens in each list of clues
+    compression: int = 4  # every n-th token is kept in memory; 1 keeps all
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A chat model of transformers with its tokenizer, on the CPU or the first GPU."""
+    """A transformers chat model with its tokenizer, on the CPU or the first GPU."""
 
     path: str  # folder or hub id
 
@@ -56,7 +57,7 @@ class Reader:
 
     @cached_property
     def model(self) -> Any:
-        """The model, loaded at first use in the type of numbers that its folder declares."""
+        """The model, loaded on first use in the dtype that its folder declares."""
         import torch
         from transformers import AutoModelForCausalLM
 
@@ -81,7 +82,7 @@ class Reader:
         return n_tokens <= int(self.model.config.max_position_embeddings)
 
     def answer(self, ids: Sequence[int], budget: int, memory: Any = None, begin: int = 0) -> str:
-        """Answer greedily after ``memory``, a cache that grows; ``begin`` is the position of the first of ``ids``."""
+        """Answer greedily after ``memory``, a cache that grows; ``begin`` is the first id's position."""
         import torch
 
         device, ends, new = self.model.device, self._ends, list(ids)
@@ -112,7 +113,7 @@ class Reader:
         return {*ends, self.tokenizer.eos_token_id}
 
     def remember(self, ids: Sequence[int], compression: int) -> Any:
-        """Read tokens and return the cache of every ``compression``-th of them, from the first on."""
+        """Prefill tokens and return the cache of every ``compression``-th one, starting with the first."""
         import torch
         from transformers import DynamicCache
 
@@ -125,7 +126,7 @@ class Reader:
 
 
 def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -> list[str] | None:
-    """Return the clues that a model writes from its memory of a text; None if the text does not fit its window."""
+    """Return the clues that a model writes from its memory of a text; None if the text exceeds its window."""
     import copy
 
     before, _, after = reader.prompt([{"role": "user", "content": f"{READ}{context}\0"}]).rpartition("\0")
@@ -133,7 +134,7 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
     asked = [reader.ids(clue.format(query=query) + after) for clue in CLUES]
     if not reader.fits(len(ids) + max(map(len, asked)) + settings.clue_tokens):
         return None
-    # The text is read once; each list of clues continues from a copy of the memory.
+    # The text is prefilled once; each list of clues continues from a copy of the memory.
     memory = reader.remember(ids, settings.compression)
     texts = [
         reader.answer(question, settings.clue_tokens, copy.deepcopy(memory), begin=len(ids))
@@ -144,7 +145,7 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
 
 
 def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) -> list[str]:
-    """Return the passages of a text that BM25 finds for any query, in the order of the text."""
+    """Return the passages that BM25 retrieves for any query, in text order."""
     require("memorag", "MemoRAG", "bm25s")
     import bm25s
 
@@ -159,12 +160,12 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
     index.index(words, show_progress=False)
     asked = bm25s.tokenize(list(queries), stopwords="en", show_progress=False)
     numbers, scores = index.retrieve(asked, k=settings.hits, show_progress=False)
-    # A query without a word of the text finds nothing.
+    # A query that shares no word with the text retrieves nothing.
     return [chunks[number] for number in sorted({int(number) for number in numbers[scores > 0]})]
 
 
 def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:
-    """Answer each case of a task, as rows for ``lct runs score`` with the clues and the number of passages."""
+    """Answer each case of a task; yield rows for ``lct runs score`` with the clues and number of passages."""
     benchmark = catalogue.benchmark_of(task.name)
     for row in export_rows(task):
         case = task.by_id[row["id"]]

@@ -1,4 +1,4 @@
-"""Scores the responses of a user's pipeline into a stored run (``lct runs score``), and reads such runs."""
+"""Score the responses from a user's pipeline into a stored run (``lct runs score``), and read such runs."""
 
 import json
 import math
@@ -104,17 +104,17 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
         ) from error
 
 
-STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)  # reasons for a missing response that are not the model's fault
+STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)  # reasons for a missing response that are not model failures
 
 
 class ResponseRow(BaseModel):
-    """A response of a user's pipeline; other keys of its row are the user's own."""
+    """A response from a user's pipeline; other keys in its row are the user's own."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, hide_input_in_errors=True)
 
-    id: str  # of the case
+    id: str  # the case's id
     response: Annotated[str | None, Field(strict=True)]  # the model's text; null needs a status
-    turn: Annotated[int, Field(strict=True, ge=0)] = 0  # in conversations
+    turn: Annotated[int, Field(strict=True, ge=0)] = 0  # in dialogues
     status: Literal["does_not_fit", "endpoint_failed"] | None = None  # one of STATES
 
     @model_validator(mode="after")
@@ -127,7 +127,7 @@ class ResponseRow(BaseModel):
 
 
 def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
-    """Read the responses to the cases of a task, in the order of the task; cases without a row are left out."""
+    """Read the responses to a task's cases, in task order; cases without a row are omitted."""
     expected = '{"id": CASE, "response": TEXT} in each row, with "turn" (from 0) in conversations'
     responses: dict[str, dict[int, Response]] = {}
     for place, content in json_rows(path, expected):
@@ -167,21 +167,21 @@ def score_own(
     folder: Path,
     pipeline: str = "",
 ) -> StoredRun:
-    """Score responses, write them as a run and return it; a judged task gets its scores from ``lct judge run``."""
+    """Score responses and store them as a run; a judged task gets its scores from ``lct judge run``."""
     if task.by_likelihood:
         raise InputError(
             f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"
         )
-    # Reports read our own runs too, and need no code that asks judges.
+    # Imported here because reports also read our own runs and need no judge code.
     from long_context_tasks.judges.task_judge import score_turns
 
     made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
-    # The name of a model may have slashes.
+    # Model names may contain slashes.
     path = folder / re.sub(r"[^\w.-]", "_", model) / f"own_{task.name}_{made}.json"
-    # Names have a resolution of one second.
+    # The time in file names has a resolution of one second.
     if path.exists():
         raise InputError(f"{path}: is there already; wait a second, or choose another --out")
     about = {

@@ -9,7 +9,7 @@ from long_context_tasks.attention.models import setting_names, use_attention
 
 class AttentionLM(HFLM):  # type: ignore[misc]
     def __init__(self, pretrained: Any, attention: str, **options: Any) -> None:
-        """Load the model, then switch its attention; ``options`` are attention settings and ``hf`` arguments."""
+        """Load the model and switch its attention; ``options`` also hold attention settings."""
         settings = {name: options.pop(name) for name in sorted(setting_names() & options.keys())}
         super().__init__(pretrained=pretrained, **options)
         self.method = use_attention(self.model, attention, settings)
