@@ -117,6 +117,7 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
 
 def runs_below(*folders: Path) -> "tuple[list[StoredRun], list[str]]":
     """Find the runs of our tasks below some folders, each once, and messages about those that cannot be read."""
+    from long_context_tasks.hosts.readers import RESULT_FOLDERS
     from long_context_tasks.results import find_runs
 
     # Folders may lie in one another.
@@ -125,10 +126,7 @@ def runs_below(*folders: Path) -> "tuple[list[StoredRun], list[str]]":
     for folder in folders:
         found = find_runs(folder)
         if not found.runs and not found.problems:
-            raise InputError(
-                f"{folder}: holds no runs of our tasks; give the folder of lm-eval's --output_path (with --log_samples) or "
-                "OpenCompass's -w"
-            )
+            raise InputError(f"{folder}: holds no runs of our tasks; give the folder of {RESULT_FOLDERS}")
         for run in found.runs:
             runs.setdefault((run.host, run.folder.resolve(), run.label), run)
         problems |= dict.fromkeys(problem.message for problem in found.problems)
@@ -221,10 +219,7 @@ def compare(
         if note:
             say(note)
     if out is not None:
-        content = {
-            "study": asdict(study),
-            "icc": asdict(agreement) if agreement is not None else None,
-        }
+        content = {"study": asdict(study), "icc": agreement and asdict(agreement)}
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
 
@@ -240,7 +235,7 @@ def _print_judged(places: str, judged: "list[JudgedRun]") -> None:
     rows = []
     for each in judged:
         run, scored, numbers = each.scored.run, each.scored, each.scored.numbers
-        headline = scored.metrics[0]
+        headline, other = scored.metrics[0], [numbers[name] for name in scored.metrics if name in official]
         low, high = (numbers.get(f"{headline}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
         rows.append(
@@ -248,11 +243,7 @@ def _print_judged(places: str, judged: "list[JudgedRun]") -> None:
                 *(run.host, run.model, run.made.split(".")[0], run.task, each.judge),
                 *(int(numbers[name]) for name in ("n", "n_scored")),
                 *(numbers[headline], interval_text(interval, 3)),
-                *(
-                    [next((numbers[name] for name in scored.metrics if name in official), "")]
-                    if official
-                    else []
-                ),
+                *((*other, "")[:1] if official else ()),
                 ", ".join(f"{count} {reason}" for reason, count in sorted(scored.not_scored.items())),
             ]
         )

@@ -239,7 +239,9 @@ RunsOrBundles = Annotated[
 
 NamesFile = Annotated[
     Path | None,
-    typer.Option("--models", help="YAML file with names and aliases of models (docs/results_schema.md)."),
+    typer.Option(
+        "--models", help="YAML file with names, aliases and facts of models (docs/results_schema.md)."
+    ),
 ]
 
 OnlyTasks = Annotated[

@@ -102,12 +102,7 @@ def site(
             help="Address of the repository that takes new results; the page on submitting a model links to it.",
         ),
     ] = "",
-    models: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md)."
-        ),
-    ] = None,
+    models: NamesFile = None,
     agreement: Annotated[
         Path | None,
         typer.Option(help="File of `lct judge compare --out`: how the judges agree with people."),
