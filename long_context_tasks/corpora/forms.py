@@ -4,10 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, takewhile
 
 from long_context_tasks.corpora.headings import Heading
 from long_context_tasks.corpora.printed_text import Block, ends_paragraph, is_prose
+from long_context_tasks.schema.files import packaged_yaml
 
 # Letters. Only the marks of English letters are known.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -49,12 +51,6 @@ _CUE = re.compile(
 )
 _BRACKETED_CUE = re.compile(  # "(Philip.) Well?"
     r"\s*[(\[]_?(?P<name>[^\W\d_][^()\[\]:;!?]{1,40})[.:]_?[)\]]\s+\S"
-)
-_PARTICLE = re.compile(
-    "de|da|do|dos|del|della|di|du|des|der|die|das|den|dem|van|von|zu|of|the|and|or|y|e|et|und|och|i|av|af|til|og|el|la|le|los|las"
-)
-_NOT_NAMES = re.compile(
-    "mr|mrs|ms|dr|st|m|mme|sir|yes|no|oh|ah|well|chapter|ja|nein|nej|oui|non|si|sí|sim|да|нет|ну|ach|and|but|the|it|he|she|i"
 )
 _LONGEST_LINE = 200  # characters in which a cue is looked for
 _LONGEST_DIRECTION = 100  # characters
@@ -221,18 +217,20 @@ def _cue_in_capitals(line: str) -> _Cue | None:
     return None
 
 
+@cache
+def _words(kind: str) -> frozenset[str]:
+    languages = packaged_yaml("long_context_tasks.corpora", "forms.yaml")[kind]
+    return frozenset(" ".join(languages.values()).split())
+
+
 def _is_of_name(word: str) -> bool:
     first = next(filter(str.isalnum, word), "")
-    return (first.isalpha() and not first.islower()) or first.isdigit() or bool(_PARTICLE.fullmatch(word))
+    return (first.isalpha() and not first.islower()) or first.isdigit() or word in _words("particles")
 
 
 def _frequent_names(cues: Iterable[_Cue | None]) -> set[str]:
     names = Counter(cue.name for cue in cues if cue)
-    return {
-        name
-        for name, count in names.items()
-        if count >= _FEWEST_SPEECHES_OF_ONE and not _NOT_NAMES.fullmatch(name)
-    }
+    return {name for name, count in names.items() if count >= _FEWEST_SPEECHES_OF_ONE} - _words("not names")
 
 
 def _is_verse(blocks: Sequence[Block]) -> bool:
