@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,7 +172,10 @@ def load_published_or_seeded(
 
         builder = _builder(spec)
         options, n_all = with_length(options), builder.n_cases
-        settings = run_settings(builder.settings, options, n_all)
+        # The benchmark's own options that its builder has, too.
+        own = {each.name for each in fields(builder.settings)} & set(options.names()) - set(Options.names())
+        values = {name: value for name in own if (value := getattr(options, name)) is not None}
+        settings = run_settings(builder.settings, options, n_all, **values)
         [file] = builder.files(settings).values()
         found = cached_cases(
             file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())
