@@ -129,8 +129,7 @@ class Task:
             Each case's scores, as returned by :meth:`score`, keyed by case id.
 
         Raises:
-            InputError: there is no judge, the judge cannot be used, a case is unknown, or :meth:`score`
-                raises an error.
+            InputError: the judge is missing or unusable, a case is unknown, or :meth:`score` raises an error.
         """
         from long_context_tasks.judges.task_judge import score_turns, with_judge
 

@@ -37,7 +37,7 @@ _AnyRow = TypeVar("_AnyRow")
 
 
 def _rows(path: Path, kind: type[_AnyRow], example: str, remedy: str = "") -> Iterator[tuple[str, _AnyRow]]:
-    """Yield location and content of each row of a JSON Lines file; raise an error if there are none."""
+    """Yield location and content of each row of a JSON Lines file; raise an error if it is empty."""
     empty = True
     for where, row in json_rows(path, f"JSON Lines, {example}"):
         empty = False

@@ -163,8 +163,7 @@ def krippendorff_alpha(
 
     Returns:
         Alpha, and the number of items with two or more ratings. Alpha is 1 for full agreement, 0 for chance;
-            NaN if no item has two ratings, or
-        all ratings are equal.
+        NaN if no item has two ratings, or all ratings are equal.
     """
     per_item = Counter(item for _, item, _ in ratings)
     used = [row for row in ratings if per_item[row[1]] > 1]

@@ -53,7 +53,7 @@ _GOES_ON = re.compile(
 
 
 def read_score(reply: str) -> float | None:
-    """Return the last final score in an evaluator's reply, ignoring its thinking; None if there is none.
+    """Return the last final score in an evaluator's reply, ignoring its thinking; None if it has none.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)

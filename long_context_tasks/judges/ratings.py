@@ -38,7 +38,7 @@ class RatingTable:
 
     @property
     def note(self) -> str:
-        """Message about the skipped fields; empty if there are none."""
+        """Message about skipped fields; empty if none were skipped."""
         names = ", ".join(self.passed_over)
         return names and f"not raters, because their rows do not name them: {names}; --raters can add them"
 
@@ -53,8 +53,8 @@ def read_ratings(
 ) -> RatingTable:
     """Read scores from JSON Lines; rows with the same id, even in different files, belong to the same item.
 
-    Unless ``raters`` names them, the raters are: the fields named in a row's ``scales``; in a row of ``lct
-    orca score`` its means (:data:`ORCA`); in a row that names none, every numeric field; and those of
+    Unless ``raters`` names them, the raters are: the fields named in a row's ``scales``; in a row of
+    ``lct orca score`` its means (:data:`ORCA`); in a row that names none, every numeric field; and those of
     ``also``. A missing field or ``null`` marks a missing score.
 
     A row of a rated answer (with a ``candidate``) needs no cluster if another row with its id has one. If no

@@ -1,4 +1,4 @@
-"""On-disk store of a judge's replies, one JSON line each, so that a killed run resumes where it stopped.
+"""On-disk store of a judge's replies, one JSON line each, so that a killed run can resume.
 
 Whole lines are appended under an inter-process lock. A reply is written to the operating system before its
 call counts as done, so a killed process loses only calls in flight; the disk is synced soon after. A process
@@ -69,7 +69,7 @@ class Store:
         return len(self._replies)
 
     def get(self, key: str) -> Reply | None:
-        """Return the stored reply to a call, including other processes' replies; None if there is none."""
+        """Return the stored reply to a call, including other processes' replies, or None."""
         if key not in self._replies:
             with self._named_failures():
                 self._refresh()

@@ -125,7 +125,7 @@ def inject_official(text: str, table: RuleTable, wer: float, seed: int) -> str:
 
     Returns:
         The same number of lines; a deletion inside a line leaves two spaces, white space around a line is
-            lost.
+        lost.
     """
     if _LINE_END in text:
         raise InputError("the text holds NUL characters, so it is not plain text; give a transcript in UTF-8")
@@ -284,7 +284,7 @@ def official_rules(
 
     Returns:
         First the corpus rates under :data:`CORPUS`, then word -> {form: probability}; "" holds the
-            insertions.
+        insertions.
 
     Raises:
         InputError: the pairs contain no words (the official code divides by zero).

@@ -1,19 +1,18 @@
 """Paired comparison of two models over the cases that both have a score for, with clusters kept whole.
 
 * Interval of the difference: t over clusters (see :mod:`long_context_tasks.stats.intervals`); with few
-    clusters, percentile bootstrap intervals are too short.
+  clusters, percentile bootstrap intervals are too short.
 * Test: sign flips of whole clusters' differences (Fisher 1935), exact for any number and size of clusters if
-    the models are exchangeable. For hits and misses of independent cases this is McNemar's test, with mid-p
-    (Fagerland, Lydersen and
-  Laake 2013, BMC Medical Research Methodology 13), because the exact test is far too conservative.
+  the models are exchangeable. For hits and misses of independent cases this is McNemar's test, with mid-p
+  (Fagerland, Lydersen and Laake 2013, BMC Medical Research Methodology 13), because the exact test is far too
+  conservative.
 * The test is about exchangeability, not means: two models with equal means but skewed differences may still
-    yield a small p. Claiming that a model is better therefore requires both a small p and an interval that
-    excludes 0
-    (:attr:`PairedComparison.better`).
+  yield a small p. Claiming that a model is better therefore requires both a small p and an interval that
+  excludes 0 (:attr:`PairedComparison.better`).
 * Equivalence within a margin: two one-sided t tests over clusters (Schuirmann 1987), equivalent to a 90 %
-    interval inside the margin.
+  interval inside the margin.
 * Smallest detectable difference: power of the two-sided t test on cluster means, from the noncentral t
-    distribution. Clustering inflates the variance by the design effect 1 + (m - 1) * icc (Kish 1965).
+  distribution. Clustering inflates the variance by the design effect 1 + (m - 1) * icc (Kish 1965).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Effective context length: up to which length a model keeps its score, and where it has lost it.
+"""Effective context length: the length up to which a model keeps its score.
 
 Each length is tested against a bar. A fixed bar is a score, such as a threshold chosen by the reader. A
 relative bar is a fraction of the model's own score at the shortest length (the base), both measured above
@@ -9,7 +9,7 @@ open.
 Claims about all lengths keep their level for any true curve, even one that rises again (docs/simulations.md):
 
 * "at least X": this length and all shorter ones hold. * "below Y": this length and all longer ones fail, or
-the length fails by itself at a level corrected for the number of lengths.
+  the length fails by itself at a level corrected for the number of lengths.
 """
 
 import math
@@ -285,7 +285,7 @@ def relative_margin(
     the two means' intervals by the distances to their bounds, with the correlation due to shared clusters
     (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two proportions); it respects the
     endpoints of the scale. The second is the t interval of the clusters' differences; it includes the tails
-    common to shared clusters. Near 0 and 1 each of them alone is too short at one bound.
+    common to shared clusters. Near 0 and 1 either interval by itself is too short at one bound.
 
     If the lengths share clusters and differ in few of them, a sample may lack those and show hardly any
     spread. The lower bound of the second interval then includes a fraction of a case with the best score at

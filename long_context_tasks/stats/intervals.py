@@ -4,19 +4,16 @@ With few clusters, percentile bootstrap intervals are too short (measured: with 
 of the 95 % intervals for ratings cover the true value). Four corrections together reach the nominal coverage:
 
 * The variance of the mean comes from the clusters' residual sums, each scaled up for its leverage (CR2; Bell
-    and McCaffrey
-  2002, Survey Methodology 28(2)).
+  and McCaffrey 2002, Survey Methodology 28(2)).
 * The t quantile has Satterthwaite's degrees of freedom: the smaller of the values derived from cluster sizes
-    and from the fourth moments of cluster sums (Valliant and Rust 2010, Journal of Official Statistics
-    26(4)). If hits are rare, a few clusters dominate the variance, and K - 1 is far too large.
+  and from the fourth moments of cluster sums (Valliant and Rust 2010, Journal of Official Statistics 26(4)).
+  If hits are rare, a few clusters dominate the variance, and K - 1 is far too large.
 * Shares (values from 0 to 1) get Wilson's interval with the effective number of cases, mean * (1 - mean) /
-    variance, instead of n
-  (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays within [0, 1].
+  variance, instead of n (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays
+  within [0, 1].
 * A sample of nearly equal scores may lack rare extreme ones: if one case in a hundred scores 0, most samples
-    of 30 show only
-  scores near 1. The interval is therefore the wider of two, without and with a fraction of a case at each
-      endpoint of the scale
-  (:func:`graded_ends`).
+  of 30 show only scores near 1. The interval is therefore the wider of two, without and with a fraction of a
+  case at each endpoint of the scale (:func:`graded_ends`).
 """
 
 import math
@@ -79,7 +76,7 @@ def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple
     """Return the sum and number of values in each cluster, in order of first occurrence.
 
     Raises:
-        ValueError: there are no values, or lengths differ.
+        ValueError: ``values`` is empty, or lengths differ.
     """
     if not len(values) or len(values) != len(clusters):
         raise ValueError(f"{len(values)} values and {len(clusters)} clusters")
@@ -135,7 +132,7 @@ def cluster_moments(
     It is unknown with a single cluster, or if all cluster means are equal.
 
     Raises:
-        ValueError: there are no values, or lengths differ.
+        ValueError: ``values`` is empty, or lengths differ.
     """
     sums, sizes = cluster_sums(values, clusters)
     return None if len(sums) < 2 or _all_equal(sums / sizes) else moments(sums, sizes, skewed=skewed)
@@ -159,15 +156,15 @@ def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array,
     """Return the bounds of the interval for graded shares; each is the wider of two intervals'.
 
     ``draws`` is a number of independent observations between two extremes: the number of clusters, which is
-    right if all cases in a cluster are alike, and the effective number of cases ``mean * (1 - mean) /
-    variance`` (at least the clusters, at most n), which is right if the sample lacks no unusual cluster.
-    Their geometric mean is n if every cluster has one case.
+    right if all cases in a cluster are alike, and the effective number of cases
+    ``mean * (1 - mean) / variance`` (at least the clusters, at most n), which is right if the sample lacks no
+    unusual cluster. Their geometric mean is n if every cluster has one case.
 
     The first interval is :func:`wilson_ends`. The second adds two clusters of ``n / draws / 2`` cases, one
-    scoring 0 and one scoring 1, but reaches as far as the mean would move if it included the cases at an
-    endpoint of the scale that this many draws may miss. The share of such cases is at least ``1 - (1 - level)
-    ** (1 / draws)``, which the draws miss with probability ``1 - level`` (the rule of three: about ``3 /
-    draws``). At most, half of this probability counts, as in the exact interval if all draws are hits.
+    scoring 0 and one scoring 1. Its width is limited by the share of cases at an endpoint of the scale that
+    the draws may miss. That share is at least ``1 - (1 - level) ** (1 / draws)``, which the draws miss with
+    probability ``1 - level`` (the rule of three: about ``3 / draws``). It is at most the share that they miss
+    with half of this probability, as in the exact interval if all draws are hits.
 
     Args:
         sums: sum of each cluster's values, ``(..., k)`` with at least two clusters.
@@ -231,7 +228,7 @@ def cluster_t(values: Sequence[float], clusters: Sequence[Hashable], *, skewed: 
     :func:`moments`.
 
     Raises:
-        ValueError: there are no values, or lengths differ.
+        ValueError: ``values`` is empty, or lengths differ.
     """
     estimate = cluster_moments(values, clusters, skewed=skewed)
     if estimate is None:
@@ -262,7 +259,7 @@ def cluster_share(
         scale: lowest and highest possible value.
 
     Raises:
-        ValueError: there are no values, values are outside the scale, or lengths differ.
+        ValueError: ``values`` is empty or outside the scale, or lengths differ.
     """
     lowest, highest = scale
     shares = (np.asarray(values, dtype=float) - lowest) / (highest - lowest)
