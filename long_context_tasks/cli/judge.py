@@ -129,7 +129,7 @@ def runs_below(*folders: Path) -> "tuple[list[StoredRun], list[str]]":
             raise InputError(f"{folder}: holds no runs of our tasks; give the folder of {RESULT_FOLDERS}")
         for run in found.runs:
             runs.setdefault((run.host, run.folder.resolve(), run.label), run)
-        problems |= dict.fromkeys(problem.message for problem in found.problems)
+        problems |= dict.fromkeys(found.problems)
     return list(runs.values()), list(problems)
 
 

@@ -149,7 +149,7 @@ def _newest_runs(folder: Path) -> dict[str, StoredRun]:
         # The settings determine which cases were sent, so runs of A and B are matched by them.
         newest[json.dumps([run.task, settings], default=str)] = run
     if not newest:
-        problem = f": {collected.problems[0].message}" if collected.problems else ""
+        problem = f": {collected.problems[0]}" if collected.problems else ""
         raise InputError(f"{folder}: holds no runs{problem}")
     return newest
 

@@ -162,7 +162,7 @@ class StoredRun:
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 
-Found = StoredRun | tuple[Path, str]  # a run, or a file that cannot be used and the reason
+Found = StoredRun | str  # a run, or a problem: a file that cannot be used, the reason and a remedy
 
 
 CASES_SHA256 = "cases_sha256"  # key of cases_digest in the results of all hosts

@@ -8,17 +8,9 @@ from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
 from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
 
-__all__ = ["FoundRuns", "Problem", "StoredCase", "StoredRun", "bundles_below", "find_runs", "is_bundle"]
+__all__ = ["FoundRuns", "StoredCase", "StoredRun", "bundles_below", "find_runs", "is_bundle"]
 
 BUNDLE_SUFFIX = ".lct.zip"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A file that could not be used; the message names it, with the reason and a remedy."""
-
-    path: Path
-    message: str
 
 
 @dataclass(frozen=True)
@@ -26,7 +18,7 @@ class FoundRuns:
     """The runs under a folder in the order of their paths, and files that belong to runs but cannot be read."""
 
     runs: tuple[StoredRun, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[str, ...]  # begin with the file, and give the reason and a remedy
     begun: tuple[str, ...] = ()  # messages about runs that have begun and left no answers
 
 
@@ -42,7 +34,7 @@ def find_runs(path: Path) -> FoundRuns:
         state = "a file" if path.exists() else "does not exist"
         raise InputError(f"{path}: {state}; give the folder that {RESULT_FOLDERS} names")
     runs: list[StoredRun] = []
-    problems: list[Problem] = []
+    problems: list[str] = []
     begun: list[str] = []
     for name, folders, files in os.walk(path):
         folder = Path(name)
@@ -52,7 +44,7 @@ def find_runs(path: Path) -> FoundRuns:
         results = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
         begun += [message for host in HOSTS for message in host.begun(folder)]
         runs += [result for result in results if isinstance(result, StoredRun)]
-        problems += [Problem(result[0], result[1]) for result in results if not isinstance(result, StoredRun)]
+        problems += [result for result in results if isinstance(result, str)]
     return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
 
 

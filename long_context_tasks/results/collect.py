@@ -151,7 +151,7 @@ def _evaluations_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Sou
             problems.append(f"{path}: a file that is not a bundle; give its folder")
             continue
         below = find_runs(path)
-        problems += [problem.message for problem in below.problems]
+        problems += below.problems
         problems += below.begun
         if not below.runs and not below.problems and not below.begun and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")

@@ -177,9 +177,9 @@ def test_an_interrupted_run_is_named_until_it_is_finished(tmp_path: Path) -> Non
     with judge_server(behave) as server:
         found = run(TASK, logs, server.url, max_retries=0, max_connections=1)
         [problem] = found.problems
-        assert not found.runs and "finish it with inspect eval-retry" in problem.message
+        assert not found.runs and "finish it with inspect eval-retry" in problem
         broken = False
-        eval_retry(str(problem.path), display="none", log_dir=str(logs))
+        eval_retry(problem.partition(": ")[0], display="none", log_dir=str(logs))
     stored, cases = only(find_runs(logs))
     assert stored.numbers["n_scored"] == len(cases) == 6
 
@@ -257,9 +257,9 @@ def test_logs_as_json_damaged_ones_and_those_of_other_tasks(
     assert [one.files for one in found.runs] == [stored.files]
     assert stored.files[0].suffix == ".json" and stored.numbers["n"] == 6
     [problem] = found.problems
-    assert problem.message.startswith(f"{logs / 'broken.eval'}: not a log of inspect_ai, or damaged")
+    assert problem.startswith(f"{logs / 'broken.eval'}: not a log of inspect_ai, or damaged")
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
-    assert "pip install 'long_context_tasks[inspect]'" in find_runs(logs).problems[0].message
+    assert "pip install 'long_context_tasks[inspect]'" in find_runs(logs).problems[0]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
     for number in (0, 2):
         predictions(tmp_path, f"{ADA}_{number}", [row(f"c{number}")])
     found = find_runs(tmp_path)
-    assert not found.runs and f"{ADA}_1.json: missing" in found.problems[0].message
+    assert not found.runs and f"{ADA}_1.json: missing" in found.problems[0]
 
 
 def test_a_name_of_ones_own(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_name_of_ones_own(tmp_path: Path) -> None:
     predictions(tmp_path, "yours", [row("a")])
     found = find_runs(tmp_path)
     assert [(run.task, run.label) for run in found.runs] == [(ADA, "m/mine_2")]
-    assert "the task of yours is unknown" in found.problems[0].message
+    assert "the task of yours is unknown" in found.problems[0]
 
 
 MODEL = """
@@ -208,10 +208,8 @@ def test_a_stopped_run_is_named(tmp_path: Path) -> None:
     (folder / f"tmp_{CONVERSATION}_1.jsonl").write_text("{}\n")
     found = find_runs(tmp_path)
     assert not found.runs
-    assert {problem.path.name for problem in found.problems} == {
-        f"tmp_{ADA}.jsonl",
-        f"tmp_{CONVERSATION}_1.jsonl",
-    }
+    places = {Path(problem.partition(": ")[0]).name for problem in found.problems}
+    assert places == {f"tmp_{ADA}.jsonl", f"tmp_{CONVERSATION}_1.jsonl"}
 
 
 def test_rows_of_other_options_are_not_mixed(tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
                 continue
             if stopped := run.provenance["stopped"]:
                 remedy = f"finish it with inspect eval-retry {path}"
-                unfinished[run.provenance["task_id"]] = (path, f"{path}: not finished ({stopped}); {remedy}")
+                unfinished[run.provenance["task_id"]] = f"{path}: not finished ({stopped}); {remedy}"
             else:
                 runs.append(run)
         except ImportError:
-            runs.append((path, str(lacking("inspect", f"{path}: reading this log", "inspect_ai"))))
+            runs.append(str(lacking("inspect", f"{path}: reading this log", "inspect_ai")))
         except Exception as error:  # readers of a damaged archive raise almost anything
-            runs.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
+            runs.append(f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again")
     finished = {run.provenance["task_id"] for run in runs if isinstance(run, StoredRun)}
     return runs + [run for task, run in unfinished.items() if task not in finished]
 

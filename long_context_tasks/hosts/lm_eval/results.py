@@ -79,11 +79,7 @@ def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
         path = folder / name
         if time not in times and _is_ours(path):
             runs.append(
-                (
-                    path,
-                    f"{path}: its results file, of {time}, is missing, so that the options of {task} are unknown; put the file "
-                    "back, or run again",
-                )
+                f"{path}: its results file, of {time}, is missing, so that the options of {task} are unknown; put the file back, or run again"
             )
     return runs
 
@@ -96,16 +92,13 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
                 name = samples.get((time, task))
                 yield _run(path, time, row, task, (path.with_name(name),) if name else ())
             elif _has_our_name(task):
-                yield (
-                    path,
-                    f"{path}: {task} has lost its metadata, the file was changed or damaged; run again",
-                )
+                yield f"{path}: {task} has lost its metadata, the file was changed or damaged; run again"
     except OSError as error:
-        yield path, f"{path}: cannot be read ({error.strerror})"
+        yield f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
         # Other programs' files may have the same name; only ours are reported.
         if "lct_" in _beginning(path) or any(when == time for when, _ in samples):
-            yield path, f"{path}: not a results file of lm-eval, or damaged ({short(error)}); run again"
+            yield f"{path}: not a results file of lm-eval, or damaged ({short(error)}); run again"
 
 
 def _has_our_name(task: str) -> bool:

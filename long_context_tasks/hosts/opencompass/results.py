@@ -203,10 +203,7 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
             try:
                 run = _run(setup, model.name, name, [model / file for file in files])
             except DAMAGE as error:
-                run = (
-                    model / files[0],
-                    f"{_damaged(model / files[0], error)}; or its result is damaged: then evaluate again with -m eval -r",
-                )
+                run = f"{_damaged(model / files[0], error)}; or its result is damaged: then evaluate again with -m eval -r"
             runs += [run] if run else []
         runs += [
             _unfinished(model, name)
@@ -233,45 +230,33 @@ def _stem(name: str) -> str:
     return match["name"] if match else name
 
 
-def _unfinished(model: Path, name: str) -> tuple[Path, str]:
+def _unfinished(model: Path, name: str) -> str:
     path = model / f"tmp_{name}.jsonl"
-    return (
-        path,
-        f"{path}: the run was stopped before it had all responses; finish it with the host's -r",
-    )
+    return f"{path}: the run was stopped before it had all responses; finish it with the host's -r"
 
 
 def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | None:
-    """Return a run, a file with the reason why it is not one, or None for another package's task."""
+    """Return a run, the problem because of which it is not one, or None for another package's task."""
     try:
         row = _first_row(files[0])
     except (OSError, ValueError) as error:
-        return (files[0], _damaged(files[0], error)) if _task(name, setup) else None
+        return _damaged(files[0], error) if _task(name, setup) else None
     if row is None or not {GIVEN, RESOLVED} <= row.keys():
         return None
     expected = [f"{name}_{number}.json" for number in range(len(files))]
     if files[0].stem != name and [path.name for path in files] != expected:
         missing = next(file for file in expected if file not in {path.name for path in files})
-        return (
-            files[0],
-            f"{files[0].with_name(missing)}: missing, although later parts exist; run again with the host's -r",
-        )
+        return f"{files[0].with_name(missing)}: missing, although later parts exist; run again with the host's -r"
     result_file = setup.folder / "results" / model / f"{name}.json"
     result: Mapping[str, Any] = {}
     try:
         if result_file.is_file():
             result = _result(result_file)
     except (OSError, ValueError) as error:
-        return (
-            result_file,
-            f"{result_file}: damaged ({short(error)}); evaluate again with the host's -m eval -r",
-        )
+        return f"{result_file}: damaged ({short(error)}); evaluate again with the host's -m eval -r"
     task = word_of(single(result.get("lct_task"))) or _task(name, setup)
     if task is None:
-        return (
-            files[0],
-            f"{files[0]}: the task of {name} is unknown; evaluate the run (-m eval -r), or name the dataset as the task",
-        )
+        return f"{files[0]}: the task of {name} is unknown; evaluate the run (-m eval -r), or name the dataset as the task"
     facts = {
         "dataset": name,
         "window": row.get("lct_window"),

@@ -56,7 +56,7 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
                 raise ValueError(f"not of the kind {_KIND!r}")
             runs.append(_run(path, row))
         except (OSError, *DAMAGE) as error:
-            runs.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
+            runs.append(f"{path}: damaged ({short(error)}); make it again with `lct runs score`")
     return runs
 
 

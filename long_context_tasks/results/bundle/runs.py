@@ -8,7 +8,7 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.results import FoundRuns, Problem, bundles_below, find_runs
+from long_context_tasks.results import FoundRuns, bundles_below, find_runs
 from long_context_tasks.results.bundle.format import (
     REMEDY,
     UNREADABLE,
@@ -106,11 +106,9 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
     runs, problems = list(stored.runs), list(stored.problems)
     for bundle in bundles:
         try:
-            left_out: list[str] = []
-            runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle, left_out)]
-            problems += [Problem(bundle, message) for message in left_out]
+            runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle, problems)]
         except InputError as error:
-            problems.append(Problem(bundle, str(error)))
+            problems.append(str(error))
     return FoundRuns(tuple(runs), tuple(problems), stored.begun)
 
 

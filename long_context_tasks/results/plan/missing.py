@@ -331,6 +331,6 @@ def find_missing(
         raise InputError(
             "no runs of our tasks found, so that no model is known; name the models with --model"
         )
-    problems = [problem.message for folder in folders for problem in folder.problems]
+    problems = [line for folder in folders for line in folder.problems]
     problems += [line for folder in folders for line in folder.begun]
     return Missing(tuple(find_cells(tasks, all_models, folders)), tuple(problems), without_data)
