@@ -13,9 +13,7 @@ from long_context_tasks.schema.files import json_rows
 
 _SCALES = 'scales: give the lowest and the highest score of each rater, such as {"gpt-4": [1, 10]}'
 _NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
-"""Numeric fields of ``lct judge run`` (turn, repeat) and ``lct annotate export`` (version) that are not
-scores.
-"""
+"""Numeric non-score fields of ``lct judge run`` (turn, repeat) and ``lct annotate export`` (version)."""
 ORCA = "rating_orca"
 """Prefix of score fields in ``lct orca score`` output; its other numbers are variances, intervals and counts.
 """
@@ -32,7 +30,7 @@ class RatingTable:
     labels: tuple[str, ...]
     # Rater -> scores in item order; None marks a missing score.
     ratings: Mapping[str, tuple[float | None, ...]]
-    # Rater -> lowest and highest score, for raters whose scale the rows state.
+    # Rater -> lowest and highest score, for raters with a stated scale.
     scales: Mapping[str, tuple[float, float]]
     passed_over: tuple[str, ...]  # numeric fields that their rows do not name as scores
 

@@ -8,8 +8,9 @@ open.
 
 Claims about all lengths keep their level for any true curve, even one that rises again (docs/simulations.md):
 
-* "at least X": this length and all shorter ones hold. * "below Y": this length and all longer ones fail, or
-  the length fails by itself at a level corrected for the number of lengths.
+* "at least X": this length and all shorter ones hold.
+* "below Y": this length and all longer ones fail, or the length fails by itself at a level corrected for the
+  number of lengths.
 """
 
 import math
@@ -187,7 +188,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
 
 
 def strict_level(lengths: int) -> float:
-    """Return the Bonferroni-corrected level for showing that one of several lengths fails by itself."""
+    """Return the Bonferroni-corrected interval level at which one of several lengths fails by itself."""
     return 1 - 2 * _ALONE / max(1, lengths)
 
 

@@ -1,4 +1,4 @@
-"""Generate meeting transcripts of any length in ELITR-Bench's format, with questions whose answers are known.
+"""Generate meeting transcripts of any length in ELITR-Bench's format, with questions and known answers.
 
 Between the decisions covered by questions the talk continues: other decisions of the same kinds are made, and
 people report, ask and digress. :mod:`.points` writes the decisions, and :mod:`.talk` everything else.
