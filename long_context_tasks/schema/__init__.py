@@ -1,4 +1,4 @@
-"""The nouns that every part of the package shares: cases, messages, scores, options, cards."""
+"""The terms shared by every part of the package: cases, messages, scores, options, cards."""
 
 from long_context_tasks.schema.case import Case, CaseScores, Message, Score, Turn, prompt_hash
 from long_context_tasks.schema.case_folder import CaseSet, CaseWriter, Documents, file_sha256

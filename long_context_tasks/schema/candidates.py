@@ -1,8 +1,9 @@
-"""Choice of the answer to which a reply commits, by the same rules for every strict metric.
+"""Choose the answer to which a reply commits, by the same rules for every strict metric.
 
-A reply is read in four steps. :mod:`.thinking` removes the thinking, and :mod:`.wrappers` the wrappers of the answer. The task finds
-all candidates (designations, orders, lists) with their places. The words around each candidate, data in ``cues.yaml``, determine its
-:class:`Standing`. :func:`choose` takes the candidate with the highest standing, or none if candidates differ.
+A reply is parsed in four steps. :mod:`.thinking` removes the thinking, and :mod:`.wrappers` the wrappers
+around the answer. The task finds all candidates (designations, orders, lists) with their positions. The words
+around each candidate (phrases in ``cues.yaml``) determine its :class:`Standing`. :func:`choose` takes the
+candidate with the highest standing, or none if candidates conflict.
 """
 
 import re
@@ -20,23 +21,23 @@ class Standing(IntEnum):
     DENIED = 0
     """ "rather than A1"."""
     ASIDE = 1
-    """In a draft, an explanation or a quotation of the prompt: "Draft: ...", "for example ..."."""
+    """In a draft, an explanation or a quotation from the prompt: "Draft: ...", "for example ..."."""
     MENTIONED = 2
-    """Inside a sentence that says something else."""
+    """Inside a sentence about something else."""
     GIVEN = 3
-    """Stated as an answer, without any of the following marks."""
+    """Stated as an answer, without any of the following cues."""
     FIRST = 4
     """The reply begins with it."""
     CHOSEN = 5
     """ "I pick A3", "A3 is the best"."""
     ALONE = 6
-    """The only words in its line."""
+    """The only words on its line."""
     FINAL = 7
     """ "Answer: A3", "The correct order is [2, 1]"."""
 
 
 class Found(NamedTuple):
-    """An answer that a task finds in a reply: its place, the answer, and its standing if no words around it say more."""
+    """An answer that a task finds in a reply: its position, the answer, and its standing by default."""
 
     start: int
     end: int
@@ -48,26 +49,26 @@ class Found(NamedTuple):
 class Candidate:
     """An answer with the standing that a reply gives it."""
 
-    answer: Any  # compared for equality; a tuple for lists, whose cut-off repetitions are recognised
-    # Place in the reply.
+    answer: Any  # compared for equality; a tuple for lists, so that truncated repetitions are recognized
+    # Position in the reply.
     start: int
     end: int
-    standing: Standing  # how the reply means it
-    introduction: str = ""  # the heading above it and the words in front of it
+    standing: Standing  # how the reply presents it
+    introduction: str = ""  # the heading above it and the words before it
 
 
 SENTENCE_END = re.compile(
     r"\n|(?<=[.!?])(?<!e\.g\.)(?<![Nn]o\.)[ \t]+(?=[^a-z\d\s]|\Z)|(?<=[!?])[ \t]+(?=\d)"
 )
-"""Between two sentences or lines; the only definition for replies."""
+"""The border between two sentences or lines; replies are split only by this pattern."""
 _NEAR = 200
-"""Characters around a candidate that are read."""
+"""Number of characters examined around a candidate."""
 _MOST = 200
-"""Candidates at the beginning and at the end of a reply that are read; one that repeats itself has thousands."""
+"""Number of candidates examined at each end of a reply; repetitive replies have thousands."""
 
 
 def alternatives(package: str, name: str) -> dict[str, str]:
-    """Return each list of cues in a package's YAML file as the alternatives of one regular expression."""
+    """Return each list of cues in a package's YAML file as one regular expression of alternatives."""
     found = {}
     for cue, languages in packaged_yaml(package, name).items():
         phrases = [phrase for of_language in languages.values() for phrase in of_language.split(", ")]
@@ -91,19 +92,19 @@ _ALTERNATES = re.compile(r"\W*" + _CUES["alternates"], re.IGNORECASE)
 _INTRODUCES = re.compile(
     r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W{0,12}\Z"
 )
-"""Ends words that lead directly to an answer."""
+"""Ends text that leads directly to an answer."""
 _PRAISED = re.compile(
     rf"[*_`\"')\]]{{0,4}}(?:(?:\s{_CUES['copulas']}\s|\s?[:=→–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
     rf"[ :*–—-]{{1,5}}{_CUES['passes']}|\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{{0,3}}A\d|:?\s?[→:]?\s?[✓✅✔])",
     re.IGNORECASE,
 )
-"""Follows a candidate that is the best: " is the most helpful one", " > A1", " ✓"."""
+"""Follows a candidate called the best: " is the most helpful one", " > A1", " ✓"."""
 _FAILS = re.compile(
     rf"[*_`\"')\]]{{0,4}}(?:[\s:→]{{0,3}}[✗❌✘]|[ :*→–—-]{{1,5}}{_CUES['fails']}|"
     rf"\s(?:is|are|was|were|should|must|could|can|would)\b[^.;\n]{{0,30}}{_CUES['excluded']})",
     re.IGNORECASE,
 )
-"""Follows a candidate that the reply drops: " fails", " were not included"."""
+"""Follows a candidate that the reply rejects: " fails", " were not included"."""
 _ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?(?=\s*\S)")
 """Follows a candidate that is only considered: "A1? No."."""
 _SUBJECT = re.compile(
@@ -115,7 +116,7 @@ _WORD = re.compile(r"[^\W_]")
 
 
 def has(cue: str, text: str) -> bool:
-    """Return whether a text contains a cue of ``cues.yaml``.
+    """Return whether a text contains a cue from ``cues.yaml``.
 
     >>> has("retracts", "Wait, that is not it."), has("settles", "Final list:"), has("settles", "Study 1:")
     (True, True, False)
@@ -128,7 +129,7 @@ def has_words(text: str) -> bool:
 
 
 def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
-    """Return the words before a place in its sentence, and the heading above them, after the place ``begin``.
+    """Return the words before a position in its sentence, and the heading above them, after ``begin``.
 
     >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 40)
     ('The best is ', '**Final answer**')
@@ -143,9 +144,9 @@ def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
 
 
 def settles(words: str, *, leads: bool = True) -> bool:
-    """Return whether the last clause of some words introduces a final answer, which "Notes on the answer:" does not.
+    """Return whether the last clause introduces a final answer, unlike "Notes on the answer:".
 
-    With ``leads`` the words must lead directly to the candidate, as ":" and "is" do.
+    With ``leads``, the words must lead directly to the candidate, as ":" and "is" do.
     """
     # The last clause only: "Based on the notes, the answer is" introduces a final answer.
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
@@ -158,7 +159,8 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
 
 def opening_end(text: str) -> int:
-    """Return where the sentences before an answer end, such as "Sure! Here is the order."; a colon ends one, too.
+    """Return where the sentences before an answer end, such as "Sure! Here is the order."; colons also end
+    one.
 
     >>> opening_end("Sure! I read it.\\nA3 fits."), opening_end("A3 fits.")
     (17, 0)
@@ -172,13 +174,13 @@ def opening_end(text: str) -> int:
 
 
 def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> Standing:
-    """Return how a text presents an answer after a lead and under a heading, by the first rule that applies."""
+    """Return how a text presents an answer after a lead and under a heading, by the first matching rule."""
     line_start, line_end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
     before = text[max(line_start, found.start - _NEAR) : found.start]
     after = text[found.end : found.end + _NEAR if line_end < 0 else min(line_end, found.end + _NEAR)]
     # The prompt's sample is often quoted, before or after the answer.
     quoted = (lead, heading, SENTENCE_END.split(after, maxsplit=1)[0][:60])
-    # The first rule that applies. A denial comes first: "the answer is not A1".
+    # Ordered rules; a denial comes first: "the answer is not A1".
     rules = (
         (Standing.DENIED, _DENIES.search(lead[-60:])),
         (Standing.ASIDE, any(has("quotes", words) for words in quoted)),
@@ -193,7 +195,7 @@ def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> 
 
 
 def joined(gap: str) -> bool:
-    """Return whether the words between two candidates only join them, so that they have the same standing.
+    """Return whether the words between two candidates only join them, so that both have the same standing.
 
     >>> joined(", or possibly "), joined(". But "), joined(" is better than ")
     (True, False, False)
@@ -202,13 +204,13 @@ def joined(gap: str) -> bool:
 
 
 def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
-    """Return the answers found in a text as candidates, with the standing that the words before and after each give it."""
+    """Turn the answers found in a text into candidates, with standings from the surrounding words."""
     opening = opening_end(text)
     # A sentence that contains a candidate is not an opening.
     if found and opening > found[0].start:
         opening = 0
     weighed: list[Candidate] = []
-    chain = 0  # where the candidates begin that are joined to the present answer
+    chain = 0  # index of the first candidate joined to the current answer
     for answer in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
         last = weighed[-1] if weighed else None
         begin = last.end if last else 0
@@ -237,18 +239,20 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
 
 
 def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the candidate that a text commits to, by the first of these rules that applies; None if it commits to none.
+    """Return the candidate to which a text commits, by the first rule that applies, or None.
 
-    1. Denied candidates never count, mentioned ones and asides only if there is nothing else, in this order.
-    2. Candidates introduced as alternatives ("Strict reading: ...") choose nothing if they differ.
-    3. After words that take back a candidate ("wait", "correction") the last candidate counts.
-    4. The highest standing counts, if all candidates that have it agree; if those in lines of their own disagree, a chosen candidate.
+    1. Denied candidates never count; mentioned ones, and asides after them, count only if there is nothing
+    else.
+    2. If candidates introduced as alternatives ("Strict reading: ...") differ, none is chosen.
+    3. After words that retract a candidate ("wait", "correction"), the last candidate counts.
+    4. The highest standing counts if all its candidates agree; if those on separate lines disagree, a chosen
+    candidate counts.
 
     >>> given, final = Candidate("A1", 0, 2, Standing.FIRST), Candidate("A3", 12, 14, Standing.FINAL)
     >>> choose("A1? Answer: A3", [given, final]).answer
     'A3'
     """
-    # All claims from GIVEN upwards compete; below, the best level that there is.
+    # All claims from GIVEN upwards compete; below it, only the best level present.
     levels = {min(candidate.standing, Standing.GIVEN) for candidate in candidates} - {Standing.DENIED}
     claims = _without_cut_repetition(
         [candidate for candidate in candidates if levels and candidate.standing >= max(levels)]
@@ -270,7 +274,7 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
 
 
 def _without_cut_repetition(candidates: list[Candidate]) -> list[Candidate]:
-    """Leave out a last list that only begins one given twice before: a reply that repeats itself is cut off somewhere."""
+    """Drop a last list that only begins one given twice before: a repetitive reply gets truncated."""
     if not candidates or not isinstance(candidates[-1].answer, tuple):
         return candidates
     *earlier, last = candidates

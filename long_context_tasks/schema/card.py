@@ -1,7 +1,7 @@
 """The card of a benchmark, ``card.yaml`` in its folder: description, data sources and tasks.
 
-Task names, the hosts' files and the docs page are generated from it. Nothing is read from parts of names: ``source`` and ``scoring``
-give the origin of the cases and the form of the answer.
+Task names, the hosts' files and the docs page are generated from it. Nothing is derived from parts of names:
+``source`` and ``scoring`` give the origin of the cases and the type of answer.
 """
 
 import itertools
@@ -24,7 +24,7 @@ Scoring = Literal["generate", "likelihood"]
 
 
 class _CardPart(Checked):
-    # YAML reads a length such as 900, or a chance of 0.2, as a number.
+    # YAML parses a length such as 900, or a chance of 0.2, as a number.
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
@@ -63,16 +63,16 @@ Sha256 = Annotated[str, AfterValidator(_sha256)]
 
 
 class Variant(_CardPart):
-    """A changed form of a task, named at the end of the task's name."""
+    """A modified version of a task, named at the end of the task's name."""
 
     name: str  # e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``
     about: str = ""  # one sentence for the docs
-    lengths: Lengths = ()  # lengths that get a task each; any other goes through ``<task>_any_<variant>``
-    # The aspect that it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
-    # appear in the card; a variant without an axis does not combine.
+    lengths: Lengths = ()  # lengths with their own task; others use ``<task>_any_<variant>``
+    # The aspect that it changes, e.g. ``noise``. Variants on different axes combine, in the order in which
+    # the axes first appear in the card; a variant without an axis does not combine.
     axis: str = ""
-    # The names that lm-eval lists: ``all``, those for ``any`` length, or ``none``. The other variants are run by the plain
-    # task's name with ``lct_variant``.
+    # The names that lm-eval lists: ``all``, only those for ``any`` length, or ``none``. Other variants are
+    # run with the plain task's name and ``lct_variant``.
     names: Literal["all", "any", "none"] = "all"
     splits: tuple[str, ...] = ()  # splits of the task that have this variant; empty means all
     # Values that differ from the task's.
@@ -83,43 +83,43 @@ class Variant(_CardPart):
 
 
 class LabelCard(_CardPart):
-    """Presentation of a case label by which pages break scores down."""
+    """Presentation of a case label by which pages break down scores."""
 
     title: str = ""  # displayed name; if empty, the label's own name with spaces
     values: Mapping[
         str, str
     ] = {}  # value to displayed words, in display order; other values follow by size or name
-    # The label is a position in the context, which pages draw as a line; variants named like its values move the position.
+    # The label is a position in the context, which pages plot as a line; variants named like its values move
+    # the position.
     position: bool = False
 
 
 class HumanBaseline(_CardPart):
-    score: Number  # by the headline: a rate from 0 to 1, or points on its scale
-    source: str = Field(min_length=1)  # publication and place in it, and which cases people answered
+    score: Number  # on the headline metric: a rate from 0 to 1, or points on its scale
+    source: str = Field(min_length=1)  # publication and location in it, and the cases that people answered
 
 
 class TaskCard(_CardPart):
     source: Source
     headline: str
-    chance: Annotated[str, AfterValidator(_share)]  # score of guessing: a number from 0 to 1, or words
-    chance_metric: str = ""  # metric with the score of guessing on each case, if it differs between cases
+    chance: Annotated[str, AfterValidator(_share)]  # random-guess score: a number from 0 to 1, or words
+    chance_metric: str = ""  # metric with each case's random-guess score, if it differs between cases
     about: str = ""  # one sentence
     scoring: Scoring = "generate"
     official: str = ""  # metric that follows the paper's code, if the paper has one
-    human: HumanBaseline | None = None  # score of people on the task without a variant
+    human: HumanBaseline | None = None  # human score on the task without a variant
     answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
     splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
     lengths: Lengths = ()  # names of the task's lengths, shortest first; empty if the texts keep their natural length
-    bounds: Mapping[str, int] = {}  # length name to the maximum of cl100k tokens of a case in the paper
+    bounds: Mapping[str, int] = {}  # length name to the maximum number of cl100k tokens per case in the paper
     build: Mapping[str, Any] = {}  # settings of the case builder, as in the paper
     files: Mapping[str, str] = {}  # length name to published file name
-    judged: bool = False  # a judge scores the answers
-    conversation: bool = (
-        False  # the turns of a case are asked one after the other, which needs a chat template
-    )
-    pooled: bool = False  # the mean of a group weighs every case equally, as the official code does, instead of every task
-    # Many questions on each of few documents, so that a prefix cache computes a document once; in the group ``lct_nano``.
+    judged: bool = False  # whether a judge scores the answers
+    conversation: bool = False  # whether a case's turns form a dialogue, which needs a chat template
+    pooled: bool = False  # whether a group's mean weights cases equally, as in the official code
+    # Many questions on each of a few documents, so that a prefix cache prefills a document once; in the group
+    # ``lct_nano``.
     nano: bool = False
 
     @property
@@ -127,7 +127,7 @@ class TaskCard(_CardPart):
         return tuple(dict.fromkeys(filter(None, (self.headline, self.official))))
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
-        """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""
+        """The plain task (an empty tuple), then every variant or combination of variants, in card order."""
         # Variants without an axis change the task itself, so they do not combine with others.
         alone = [(variant,) for variant in self.variants if not variant.axis]
         axes: dict[str, list[tuple[Variant, ...]]] = {}
@@ -140,7 +140,7 @@ class TaskCard(_CardPart):
 
 @with_config(ConfigDict(extra="forbid"))
 class Hub(TypedDict, total=False):
-    id: str  # of the data set on the Hugging Face hub
+    id: str  # the data set's id on the Hugging Face hub
     revision: str
     configurations: tuple[str, ...]
     split: str
@@ -148,7 +148,7 @@ class Hub(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class Reference(TypedDict):
-    """Hashes of the first ``n`` seeded cases of each task, for `lct check`."""
+    """Hashes of each task's first ``n`` seeded cases, for `lct check`."""
 
     version: int
     length: str
@@ -166,39 +166,42 @@ class Synthetic(TypedDict):
 class Data(TypedDict, total=False):
     """Published files, for `lct data fetch`."""
 
-    base_url: Url | None  # address of the folder that holds the tasks' ``files``
-    other_urls: Mapping[str, Url]  # file name to an address of its own
+    base_url: Url | None  # URL of the folder with the tasks' ``files``
+    other_urls: Mapping[str, Url]  # file name to its own URL
     sha256: Mapping[str, Sha256]  # file name to the hash of the unpacked file
     hub: Hub
     synthetic: Synthetic
 
 
 class Card(_CardPart):
-    """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``."""
+    """A benchmark's card, with the fields of the YAML file.
+
+    ``name``, ``title``, ``metrics`` and ``tasks`` are required.
+    """
 
     name: str
     title: str
-    metrics: Mapping[str, str]  # name to a description
-    # Metrics that are points instead of rates, each with the ends of its scale; ``null`` for a scale without ends.
+    metrics: Mapping[str, str]  # name to description
+    # Metrics in points instead of rates, each with the bounds of its scale; ``null`` for an unbounded scale.
     points: Mapping[str, tuple[float, float] | None] = {}
     rates: Mapping[str, str] = {}
-    """Headings of metrics that describe how a model responds, not how well."""
+    """Headings for metrics that describe how a model responds, not how well."""
     labels: Mapping[str, LabelCard] = {}
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
-    # The card has both as `version: 1.2`. Results of another version are not comparable. The second part counts changes of options, names
-    # or files that leave every case and score as it was.
+    # The card writes both as `version: 1.2`. Results for different versions are not comparable. The second
+    # part counts changes to options, names or files that leave every case and score unchanged.
     version: Whole = Field(default=1, ge=1)
     interface: Whole = Field(default=0, ge=0)
     about: str = ""
     paper: Mapping[str, str] = {}
     licence: str = ""
-    # Parts of the data that public pages and bundles may show; a part that is not mentioned is not shown.
+    # Parts of the data that public pages and bundles may show; parts not listed are not shown.
     redistribute: Mapping[Literal["prompts", "gold", "responses"], bool] = {}
     data: Data = Data()
     subsets: Mapping[str, Any] = {}
     settings: tuple[Mapping[str, Any], ...] = ()
     deviations: tuple[str, ...] = ()
-    demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}  # tasks and metrics of ``lct demo``
+    demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}  # tasks and metrics in ``lct demo``
     _folder: Path = PrivateAttr(default=Path())
 
     @model_validator(mode="before")
@@ -216,7 +219,7 @@ class Card(_CardPart):
 
     @classmethod
     def load(cls, package_file: str | Path) -> "Card":
-        """Read the card next to a benchmark's ``__init__.py``; pass ``__file__``."""
+        """Load the card next to a benchmark's ``__init__.py``; pass ``__file__``."""
         path = Path(package_file).with_name("card.yaml")
         card = cls.parse(path.read_text(encoding="utf-8"), str(path))
         card._folder = path.parent
@@ -224,7 +227,7 @@ class Card(_CardPart):
 
     @classmethod
     def parse(cls, text: str, place: str) -> "Card":
-        """Read a card from YAML; errors begin with ``place`` and name the key."""
+        """Parse a card from YAML; errors begin with ``place`` and name the key."""
         card = validated(
             cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
         )

@@ -1,7 +1,7 @@
-"""Cases, their turns, messages to a model and scores.
+"""Cases, their turns, messages to a model, and scores.
 
-A case carries everything that scoring and breakdowns need. Cases refer to long texts by their keys in a document table (see
-:mod:`long_context_tasks.schema.case_folder`), so that a text is stored once.
+A case contains everything that scoring and breakdowns need. Cases refer to long texts by keys in a document
+table (see :mod:`long_context_tasks.schema.case_folder`), so that each text is stored once.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 from long_context_tasks.schema.files import loads
 
 CL100K = "cl100k"
-"""The tokenizer that measures the length of every case; see :mod:`long_context_tasks.tokens`."""
+"""The tokenizer in which every case's length is measured; see :mod:`long_context_tasks.tokens`."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,26 @@ def prompt_hash(messages: Sequence[Message]) -> str:
     return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
 
 
-# Any text will do: only its presence in the rendered prompt counts.
+# Any text works, because only its presence in the rendered prompt matters.
 _PROBE = "A system message."
 
 
 def folded(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without a system role: its text goes before the first other message, with a blank line between.
+    """Fold the system message into the first other message, separated by a blank line.
 
     >>> folded([Message("system", "S"), Message("user", "U")])
     [Message(role='user', content='S\\n\\nU')]
     """
     system = [message.content for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
-    # Nothing to fold, or no message that could take the text.
+    # Nothing to fold, or no other message to fold it into.
     if not system or not others:
         return list(messages)
     return [replace(others[0], content="\n\n".join([*system, others[0].content])), *others[1:]]
 
 
 def takes_system(apply: Callable[[list[dict[str, str]]], Any]) -> bool:
-    """Return whether a chat template, which ``apply`` applies to messages, writes a system message."""
+    """Return whether a chat template, as applied by ``apply``, renders a system message."""
     try:
         text = apply([{"role": "system", "content": _PROBE}, {"role": "user", "content": "A question."}])
     except Exception:
@@ -77,14 +77,14 @@ class Case:
     """One test case.
 
     Attributes:
-        id: unique within a task, stable over builds with equal options.
+        id: unique within a task, and stable across builds with equal options.
         task: name of the task it was made for, e.g. ``toy_sort_8k``.
-        inputs: named fields that the benchmark's ``prompts.py`` renders; keys of documents, character spans.
+        inputs: named fields that the benchmark's ``prompts.py`` renders; document keys, character spans.
         turns: one or more questions.
-        cluster: source that cases share (book, question, meeting); the unit of intervals.
+        cluster: source shared by cases (book, question, meeting), over which intervals are computed.
         num_tokens: number of tokens in the whole prompt without a chat template, by tokenizer name.
-        document: key of the text that the case is about, if it is a single one.
-        labels: length, domain, word error rate ... for breakdowns.
+        document: key of the text that the case is about, if there is only one.
+        labels: length, domain, word error rate and so on, for breakdowns.
     """
 
     id: str
@@ -97,11 +97,11 @@ class Case:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def only(self, turn: int) -> "Case":
-        """Return the case with one of its turns, as a scoring rule takes it."""
+        """Return the case with only one of its turns, as scoring rules expect it."""
         return self if len(self.turns) == 1 else replace(self, turns=(self.turns[turn],))
 
     def to_json(self) -> str:
-        # Not dataclasses.asdict, which copies every key of a case with thousands of answers.
+        # Not dataclasses.asdict, which copies every key in a case with thousands of answers.
         row = {**vars(self), "turns": [vars(turn) for turn in self.turns]}
         return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
@@ -115,7 +115,7 @@ class Case:
         row = loads(line)
         row["turns"] = tuple(Turn(**turn) for turn in row["turns"])
         case = cls(**row)
-        # Dataclasses do not check types, and a wrong one would fail much later, in scoring.
+        # Dataclasses do not check types, and a wrong one would fail only much later, in scoring.
         texts = (case.id, case.task, case.cluster, case.document or "")
         mappings = (case.inputs, case.num_tokens, case.labels, *(turn.labels for turn in case.turns))
         if not all(isinstance(text, str) for text in texts) or not all(
@@ -129,12 +129,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Score:
-    """A score from 0 to 1, or ``None`` without one.
+    """A score from 0 to 1, or the reason why there is none.
 
     Attributes:
-        value: the lowest value for a failure of the model; None for a failure of ours, which the mean leaves out.
+        value: the lowest value for a model failure; None for a failure on our side, which means ignore.
         reason: why the value is None or the lowest.
-        std: standard deviation of people's scores around the value, if the judge estimates it; 0 for a certain value.
+        std: standard deviation of human scores around the value, if the judge estimates it; otherwise 0.
     """
 
     value: float | None

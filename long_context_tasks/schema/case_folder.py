@@ -1,8 +1,8 @@
-"""A folder of cases: one JSONL file per task and one table of the long texts they refer to.
+"""A case folder: one JSONL file per task and one table of the long texts to which they refer.
 
-``cases/toy_sort/`` contains ``documents.sqlite`` (table ``documents(key, text)``: every text once), ``toy_sort_2k.jsonl`` and so on,
-and ``manifest.json``. SQLite gives random access by key and loads nothing into memory, so a thousand cases of 128k tokens cost a
-host only the prompts that it keeps.
+``cases/toy_sort/`` contains ``documents.sqlite`` (table ``documents(key, text)``: every text once),
+``toy_sort_2k.jsonl`` and so on, and ``manifest.json``. SQLite gives random access by key without loading the
+table into memory, so with a thousand cases of 128k tokens a host holds only the prompts that it keeps.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def stable_seed(*parts: object) -> str:
 
 
 class Documents:
-    """Read access to a document table. Opened at first use in each process; safe to pickle."""
+    """Read access to a document table; opened on first use in each process, and picklable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +71,8 @@ class Documents:
                 raise InputError(f"{self.path}: the document table is missing; build the cases again")
             uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            # Cases of a document are neighbours, so the last two texts are the ones needed next.
+            # Cases on the same document are adjacent, so the last two texts are the most likely to be needed
+            # next.
             self._read = lru_cache(maxsize=2)(self._select)
             self._open_in = os.getpid()
         return self._read(key)
@@ -81,7 +82,7 @@ class Documents:
 
 
 class CaseSet:
-    """The cases of one task, in official order, with the texts they refer to and the folder's record of the build."""
+    """The cases of one task in official order, with their texts and the folder's build record."""
 
     def __init__(self, cases: Iterable[Case], documents: Documents, manifest: Mapping[str, Any]) -> None:
         self.cases = tuple(cases)
@@ -93,7 +94,7 @@ class CaseSet:
 
     @classmethod
     def read(cls, folder: Path, task: str) -> "CaseSet":
-        """Read the cases of a task from a case folder.
+        """Read a task's cases from a case folder.
 
         Raises:
             InputError: the folder or task does not exist, or a file is damaged (the message names the line).
@@ -115,7 +116,8 @@ class CaseSet:
                     raise InputError(
                         f"{path}, line {number}: not a case ({error}); build the cases again"
                     ) from error
-        # The number first: a file that was cut has another hash, too, but this message helps more.
+        # The number is checked first: a truncated file also has a different hash, but this message helps
+        # more.
         if stated["n"] != len(cases):
             raise InputError(
                 f"{path}: {len(cases)} cases instead of {stated['n']}; the file was cut, build it again"
@@ -125,12 +127,12 @@ class CaseSet:
         return cls(cases, Documents(folder / DOCUMENTS), manifest)
 
     def selected(self, cases: Iterable[Case]) -> "CaseSet":
-        """Return the same folder with other (fewer, varied) cases."""
+        """Return the same folder with other (fewer, modified) cases."""
         return CaseSet(cases, self.documents, self.manifest)
 
 
 _LONGEST_NAME = 200
-"""Characters of a task's name, which is also a file name."""
+"""Maximum number of characters in a task's name, which is also a file name."""
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -164,16 +166,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 class NotInCache(InputError):
-    """Synthetic cases are not in the cache, and writing them again would take too long."""
+    """Raised if synthetic cases are not in the cache and generating them again would take too long."""
 
 
 def cached_folder(
     name: str, made_from: Mapping[str, Any], write: Callable[[Path], object], refusal: str = ""
 ) -> Path:
-    """Return a case folder in the user's cache and write it at first use.
+    """Return a case folder in the user's cache, writing it on first use.
 
-    The hash of ``made_from``, everything on which the content depends in addition to this package's version, completes the name.
-    ``write`` writes a folder, whole or not at all, as :class:`CaseWriter` does. With a refusal, :class:`NotInCache` is raised instead.
+    The folder's name ends in a hash of ``made_from`` and this package's version; ``made_from`` is everything
+    else on which the content depends. ``write`` writes a folder, all or nothing, as :class:`CaseWriter` does.
+    If a refusal is given, :class:`NotInCache` is raised instead of writing.
     """
     from filelock import FileLock
 
@@ -193,7 +196,7 @@ def cached_folder(
                 f"{folder.parent}: cannot be written ({error.strerror}); {_OTHER_CACHE}"
             ) from error
         with lock:
-            # Another process may have written it while this one waited.
+            # Another process may have written it in the meantime.
             if not (folder / MANIFEST).is_file():
                 write(folder)
     return folder
@@ -210,7 +213,10 @@ def _content_sha256(table: sqlite3.Connection) -> str:
 
 
 def check_texts(path: Path) -> None:
-    """Check that a document table still holds the texts of the build; cached by the file's size and modification time."""
+    """Check that a document table still contains the texts of the build.
+
+    The result is cached by the file's size and modification time.
+    """
     try:
         state = path.stat()
     except OSError as error:
@@ -224,7 +230,7 @@ def check_texts(path: Path) -> None:
 @lru_cache(maxsize=8)
 def _texts_sha256(path: Path, *_: int) -> str:
     try:
-        # `immutable` also reads folders on file systems without locks.
+        # `immutable` also works on file systems without locks.
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as table:
             return _content_sha256(table)
     except sqlite3.DatabaseError as error:
@@ -237,7 +243,7 @@ _OTHER_PLACE = "make room there or choose another place"
 
 @contextmanager
 def _disk_full(folder: Path) -> Iterator[None]:
-    # SQLite reports a full or broken disk as an error of its own.
+    # SQLite reports a full or broken disk as its own kind of error.
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -259,7 +265,7 @@ class Shard:
         return cls(int(number), int(of))
 
     def part(self, items: Sequence[T]) -> Sequence[T]:
-        """Return this shard's items; concatenated, the items of all shards are all items in order.
+        """Return this shard's items; concatenated over all shards, these are all items in order.
 
         >>> [list(Shard(number, 3).part(range(7))) for number in (1, 2, 3)]
         [[0, 1], [2, 3], [4, 5, 6]]
@@ -294,15 +300,15 @@ class CaseWriter:
         self._parts: list[int] = []
         self.tasks: dict[str, dict[str, Any]] = {}
         self.sources: list[Mapping[str, Any]] = []
-        """Description of each book or document that was read."""
+        """Descriptions of all books or documents read."""
 
     def __enter__(self) -> "CaseWriter":
         with _disk_full(self.folder), ExitStack() as stack:
             self._part = stack.enter_context(whole_folder(self.folder, remedy=_OTHER_PLACE))
             if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
-                read_manifest(self.folder)  # raises for a folder of other things, which must not be replaced
+                read_manifest(self.folder)  # raises if the folder has other contents
             self._table = stack.enter_context(closing(sqlite3.connect(self._part / DOCUMENTS)))
-            # The folder appears whole or not at all, so SQLite needs no journal of its own.
+            # The folder appears complete or not at all, so SQLite needs no journal.
             self._table.execute("PRAGMA journal_mode = OFF")
             self._table.execute("PRAGMA synchronous = OFF")
             self._table.execute(
@@ -320,7 +326,10 @@ class CaseWriter:
             self._finish()
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Store texts by key. A key determines its text (a hash, a place in a book), so an existing key keeps its text."""
+        """Store texts by key.
+
+        A key (a hash, a position in a book) determines its text, so an existing key keeps its text.
+        """
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
@@ -342,11 +351,11 @@ class CaseWriter:
         return n
 
     def spool(self) -> TextIO:
-        """Return a nameless file in the folder, for lines of cases that are made in another order than the final one."""
+        """Return an anonymous file in the folder, for case lines generated out of order."""
         return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._part)
 
     def begin_part(self) -> None:
-        """Begin a part of the task that is being written; every shard has consecutive cases of each part."""
+        """Begin a part of the task being written; every shard has consecutive cases from each part."""
         self._parts.append(0)
 
     def _finish(self) -> None:

@@ -1,18 +1,18 @@
-"""Bodies of chat and text completions: repair what servers send to the form of the protocol, for all hosts and judges."""
+"""Convert the bodies of chat and text completions to the protocol's format, for all hosts and judges."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 THINKING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields for thinking that servers separate from the answer; newer servers use the second."""
+"""Fields for thinking that a server separates from the answer; newer servers use the second."""
 
 
 class NoCompletion(RuntimeError):
-    """A server answers with status 200 and a body without a completion: a failure of the server, never an empty response.
+    """A server returns status 200 without a completion: a server failure, never an empty response.
 
     Attributes:
-        code: status that the body itself names, if any.
-        no_choices: the body is a completion with an empty list of choices.
+        code: status given in the body itself, if any.
+        no_choices: whether the body is a completion with an empty list of choices.
     """
 
     def __init__(self, text: str, code: int | None = None, *, no_choices: bool = False) -> None:
@@ -22,10 +22,10 @@ class NoCompletion(RuntimeError):
 
 
 def mended(body: Any) -> dict[str, Any]:
-    """Return a body whose choices have the form of the protocol, or raise :class:`NoCompletion` with the server's own message.
+    """Return a body with choices in the protocol's format, or raise :class:`NoCompletion`.
 
-    A missing ``index`` is filled in, and omitted content becomes null. Of content in parts, the texts become the content and the other
-    parts the thinking.
+    A missing ``index`` is filled in, and omitted content becomes null. If the content is a list of parts, the
+    texts become the content and the other parts the thinking. The error has the server's own message.
     """
     if not isinstance(body, dict):
         raise NoCompletion("status 200 with a body that is not an OpenAI-style completion")
@@ -38,10 +38,10 @@ def mended(body: Any) -> dict[str, Any]:
 def _choice(row: Any, place: int) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise NoCompletion("status 200 with a choice that is not an object")
-    # Some routers put the error of a provider into the choice, with status 200.
+    # Some routers return a provider's error inside the choice, with status 200.
     if row.get("error"):
         raise _failure(row["error"])
-    # A list's order is the order of the choices in every server that leaves the index out.
+    # All servers that omit the index list the choices in order.
     index = row.get("index")
     choice: dict[str, Any] = {**row, "index": place if index is None else index}
     message = choice.get("message")
@@ -75,7 +75,7 @@ def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
             and part.get("type") in (None, "text", "output_text")
         ):
             texts.append(part["text"])
-        # Thinking may be a list of parts itself (Mistral).
+        # Thinking may itself be a list of parts (Mistral).
         elif isinstance(part, dict) and (
             inner := part.get("thinking") or part.get("reasoning") or part.get("text")
         ):
@@ -91,7 +91,7 @@ def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
         return NoCompletion(f"status 200 with a body {problem}", no_choices=no_choices)
     row = error if isinstance(error, dict) else {"message": str(error)}
     code_text = str(row.get("code", ""))
-    # Codes may also be words; only a status of HTTP decides whether the call is repeated.
+    # Codes may also be words; only an HTTP status determines whether the call is retried.
     code = int(code_text) if code_text.isdecimal() and 400 <= int(code_text) <= 599 else None
     shown = f" (code {code_text})" if code_text else ""
     return NoCompletion(
@@ -100,7 +100,7 @@ def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
 
 
 def thinking_of(message: Mapping[str, Any]) -> str:
-    """Return the thinking of a chat completion's message, or an empty text.
+    """Return the thinking in a chat completion's message, or an empty string.
 
     >>> thinking_of({"content": None, "reasoning": "hm"})
     'hm'

@@ -1,4 +1,4 @@
-"""Optional libraries, and the extra of this package that installs each."""
+"""Optional libraries, and our package extras that install them."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ PACKAGE = "long_context_tasks"
 
 
 def require(extra: str, what: str, *modules: str) -> None:
-    """Raise an error with the command that installs the extra if modules, named without dots, are missing; import none."""
+    """Raise an error with the install command for the extra if top-level modules are missing; import none."""
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
         raise lacking(extra, what, *missing)
 
@@ -21,7 +21,7 @@ def lacking(extra: str, what: str, *missing: str) -> InputError:
 
 
 def remedy_for(module: str) -> str:
-    """Return the command that installs a library, by the smallest extra that names it if there is one."""
+    """Return the command that installs a library, using the smallest extra that includes it."""
     extras = _extras()
     # The smallest extra, because `all` would install every host.
     sizes = Counter(extra for named in extras.values() for extra in named)
@@ -32,12 +32,12 @@ def remedy_for(module: str) -> str:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Return normalized names of libraries with the extras that name them."""
+    """Map normalized library names to the extras that include them."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
         lines = requires(PACKAGE) or []
-    except PackageNotFoundError:  # run from a source tree that is not installed
+    except PackageNotFoundError:  # run from an uninstalled source tree
         lines = []
     extras: dict[str, list[str]] = {}
     for line in lines:

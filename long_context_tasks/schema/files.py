@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders, reading of JSON, JSON Lines and YAML within limits, and the error for bad input."""
+"""Write files and folders atomically, and read JSON, JSON Lines and YAML within limits."""
 
 import errno
 import fcntl
@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import IO, Any
 
 DEEPEST = 100
-"""Levels of lists and mappings in a file; our recursive readers need as many calls."""
+"""Maximum nesting of lists and mappings in a file; our recursive readers need as many calls."""
 MOST_VALUES = 4_000_000
-"""Lists, mappings and members of both in a JSON text; each takes at most about 200 bytes of memory."""
+"""Maximum number of containers and their members in a JSON text; each takes up to about 200 bytes of memory."""
 MOST_DIGITS = 300
-"""Digits of a number; the largest float has 309."""
+"""Maximum number of digits in a number; the largest float has 309."""
 LONGEST_ROW = 64 << 20
-"""Bytes of a row of JSON Lines, unpacked."""
+"""Maximum size of a JSON Lines row in bytes, uncompressed."""
 MOST_BYTES = 4 << 30
-"""Bytes of a JSON file, which is read at once."""
+"""Maximum size in bytes of a JSON file, which is read in one piece."""
 
 
 DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
@@ -36,10 +36,11 @@ DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, e
 
 
 class InputError(ValueError):
-    """Bad input from outside: a file, an option, a missing data set.
+    """Invalid external input: a file, an option, a missing data set.
 
-    The message names the file, the line or row, and the remedy. The command line prints it without a traceback, and hosts show it
-    as the cause of a failed task. Quoted text may come from anyone and ends in a terminal, so :func:`visible` escapes it.
+    The message names the file, the line or row, and the remedy. The command line prints it without a
+    traceback, and hosts show it as the cause of a failed task. Quoted text may be untrusted and is shown in a
+    terminal, so :func:`visible` escapes it.
     """
 
     def __str__(self) -> str:
@@ -57,7 +58,7 @@ _SHOWN_AS = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code
 
 
 def visible(text: str) -> str:
-    """Escape the characters that a terminal would obey: control characters and marks that change the direction of text.
+    """Escape characters that control a terminal: control characters and bidirectional text marks.
 
     >>> print(visible("a\\x1b[31mb"))
     a\\x1b[31mb
@@ -68,7 +69,10 @@ def visible(text: str) -> str:
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:
-    """Write a file atomically, bytes or text as UTF-8; half of a surrogate pair, which a model's response may contain, becomes an escape."""
+    """Write a file atomically: bytes, or text as UTF-8.
+
+    A lone surrogate, which a model's response may contain, is escaped.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     pieces: Iterable[bytes | str] = [content] if isinstance(content, bytes | str) else content
     try:
@@ -79,7 +83,7 @@ def write_whole(
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
     finally:
-        with suppress(OSError):  # it was moved or never made
+        with suppress(OSError):  # it was moved or never created
             part.unlink()
 
 
@@ -89,14 +93,17 @@ def aside(folder: Path) -> Path:
 
 
 def bring_back(folder: Path) -> None:
-    """Restore an old folder that a killed writer had moved aside."""
+    """Restore an old folder that a killed writer moved aside."""
     if not folder.exists() and aside(folder).is_dir():
         aside(folder).replace(folder)
 
 
 @contextmanager
 def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error, by any number of processes."""
+    """Yield a temporary folder that replaces ``folder`` on success and is removed on error.
+
+    Any number of processes may do so at the same time.
+    """
     parent = folder.parent
     new_parent = not parent.exists()
     prefix = f".{folder.name}.{platform.node()}-"
@@ -107,13 +114,13 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
             _remove_abandoned(parent, f"{glob.escape(prefix)}????????")
             part = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
             lock = os.open(part, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks
+            with suppress(OSError):  # the file system may lack locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         with _disk_errors(folder, remedy, DISK_FAULTS):
             yield part
         with _disk_errors(folder, remedy), _alone_in(parent):
-            part.chmod(0o755)  # mkdtemp makes folders that only their owner can read
+            part.chmod(0o755)  # mkdtemp creates folders that only their owner can read
             # A folder cannot be replaced in one step, so an old one is moved aside first.
             if folder.exists():
                 shutil.rmtree(aside(folder), ignore_errors=True)
@@ -124,13 +131,13 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
         shutil.rmtree(part, ignore_errors=True)
         os.close(lock)
         if new_parent:
-            with suppress(OSError):  # it holds the folder or something else
+            with suppress(OSError):  # it contains the folder or something else
                 parent.rmdir()
 
 
 @contextmanager
 def _disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iterator[None]:
-    """Turn errors of the disk, of some codes or of all, into one that names the folder."""
+    """Convert disk errors, all or only those with some codes, into one that names the folder."""
     try:
         yield
     except OSError as error:
@@ -151,7 +158,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(parent: Path, pattern: str) -> None:
-    """Remove temporary folders left by killed processes of this machine; running ones hold a lock."""
+    """Remove temporary folders left by this machine's killed processes; running ones hold a lock."""
     for path in parent.glob(pattern):
         with suppress(OSError):
             handle = os.open(path, os.O_RDONLY)
@@ -175,7 +182,7 @@ def write_json(path: Path, content: Any, *, remedy: str = "choose another place"
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the value of a JSON file; ``expected`` describes the content in messages."""
+    """Return the value in a JSON file; ``expected`` describes the content in messages."""
     with _named(path, expected):
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: larger than {MOST_BYTES >> 20} MiB; expected {expected}")
@@ -183,7 +190,10 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON Lines file, plain or ``.gz``, each with its place for messages (``FILE, row 3``); blank lines are skipped."""
+    """Yield the values in a JSON Lines file, plain or ``.gz``, skipping blank lines.
+
+    Each comes with its location for messages (``FILE, row 3``).
+    """
     with _named(path, expected), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         # Not str.splitlines, which also splits at U+2028, a character that JSON may contain.
         for number, line in enumerate(lines(file), start=1):
@@ -200,7 +210,7 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
 
 
 def lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield the lines of a file, with their ends; raise ValueError for one longer than :data:`LONGEST_ROW`."""
+    """Yield a file's lines with their line ends; raise ValueError if one exceeds :data:`LONGEST_ROW`."""
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_ROW + 1), b""), start=1):
         if len(line) > LONGEST_ROW:
             raise ValueError(f"line {number} is longer than {LONGEST_ROW >> 20} MiB")
@@ -223,9 +233,10 @@ def _named(path: Path, expected: str) -> Iterator[None]:
 
 
 def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
-    """Return the value of a YAML file.
+    """Return the value in a YAML file.
 
-    Messages begin with ``what``, such as "judge file", name the line, and do not quote the text, which may contain a key.
+    Messages begin with ``what``, such as "judge file", and name the line, but do not quote the text, which
+    may contain an API key.
     """
     try:
         with path.open("rb") as file:
@@ -240,13 +251,13 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
 
 
 def yaml_value(text: str, place: str, *, remedy: str) -> Any:
-    """Return the value of a YAML text; messages begin with ``place``, end with ``remedy`` and quote nothing."""
+    """Parse a YAML text; messages begin with ``place``, end with ``remedy`` and quote nothing."""
     import yaml
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         node = loader.get_single_node()
-        # Construction merges the keys that `<<` names into the nodes, where they may be repeated.
+        # Constructing merges the keys referenced by `<<` into the nodes, where they may repeat.
         twice = _line_of_second_key(node)
         value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
@@ -254,7 +265,8 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
         line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{place}{line}: not YAML; {remedy}") from None
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError):
-        # The library raises these for a value that does not fit its tag, such as `!!int ""` or a date with month 13.
+        # The library raises these if a value does not match its tag, such as `!!int ""` or a date with month
+        # 13.
         raise InputError(f"{place}: not YAML; {remedy}") from None
     # YAML keeps the last of two equal keys, and the first would be lost silently.
     if twice:
@@ -263,11 +275,11 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
 
 
 def _line_of_second_key(root: Any) -> int | None:
-    """Return the line of a key that an earlier one in its mapping equals; None without one."""
+    """Return the line of a key that repeats an earlier one in its mapping, or None."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
-        # An alias is the node that it names, which may contain itself.
+        # An alias is the same node object as its anchor and may contain itself.
         if not isinstance(getattr(node, "value", None), list) or id(node) in seen:
             continue
         seen.add(id(node))
@@ -283,7 +295,7 @@ def _line_of_second_key(root: Any) -> int | None:
 
 @cache
 def packaged_text(package: str, *path: str) -> str:
-    """Return the text of a file in a package, byte for byte."""
+    """Return the text of a packaged file, byte for byte."""
     return importlib.resources.files(package).joinpath(*path).read_bytes().decode("utf-8")
 
 
@@ -292,7 +304,7 @@ def packaged_yaml(package: str, name: str) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value that JSON can express: None for numbers that are not finite, and text as keys.
+    """Convert a value to one that JSON can express: None for non-finite numbers, and strings as keys.
 
     >>> json_value({1: [float("nan"), 2.0]})
     {'1': [None, 2.0]}
@@ -304,15 +316,15 @@ def json_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# The extra ``report`` brings orjson, which reads the hosts' files faster.
+# The extra ``report`` installs orjson, which parses the hosts' files faster.
 try:
     from orjson import loads as _fast
-except ImportError:  # pragma: no cover - the standard library reads the same, several times slower
+except ImportError:  # pragma: no cover - the standard library does the same, several times slower
     _fast = None  # type: ignore[assignment]
 
 
 def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterator[tuple[str, Any]]:
-    """Yield the events of a JSON parser; raise ValueError for too many levels before they take hours or gigabytes."""
+    """Yield a JSON parser's events; raise ValueError early if they nest too deeply."""
     depth = 0
     for event, value in events:
         depth += event.startswith("start_") - event.startswith("end_")
@@ -322,7 +334,7 @@ def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterat
 
 
 def loads(data: bytes | str) -> Any:
-    """Parse JSON, also with NaN and halves of surrogate pairs, which Python's own writer produces.
+    """Parse JSON, including NaN and lone surrogates, which Python's own writer produces.
 
     >>> loads(b'[1, "x"]'), loads(b'"\\ud800"')
     ([1, 'x'], '\\ud800')
@@ -333,7 +345,8 @@ def loads(data: bytes | str) -> Any:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     digits = raw.translate(_ONLY_DIGITS)
     opened, long_number = raw.count(b"[") + raw.count(b"{"), b"0" * (MOST_DIGITS + 1)
-    # Brackets, commas and digits in texts are counted at first; removing texts is slow and rarely needed.
+    # Brackets, commas and digits inside strings are counted at first; removing strings is slow and rarely
+    # needed.
     if opened + raw.count(b",") > MOST_VALUES or long_number in digits:
         bare = _TEXT.sub(b"", raw)
         if sum(map(bare.count, (b"[", b"{", b","))) > MOST_VALUES:
@@ -359,12 +372,12 @@ def loads(data: bytes | str) -> Any:
 
 
 def _parsed(data: bytes | str, digits: bytes) -> Any:
-    # The fast parser makes inexact numbers of integers beyond 64 bits.
+    # The fast parser makes integers beyond 64 bits inexact.
     if _fast is not None and b"0" * 19 not in digits:
         try:
             return _fast(data)
         except ValueError:
-            pass  # NaN, for example: the standard library decides
+            pass  # NaN, for example, which is left to the standard library
     return json.loads(data if isinstance(data, str) else data.decode("utf-8-sig"))
 
 

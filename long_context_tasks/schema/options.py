@@ -1,8 +1,9 @@
-"""The options of a run, with one spelling everywhere.
+"""A run's options, spelled the same everywhere.
 
-``lct_length`` is a key of lm-eval's ``--metadata``, a dataset argument in OpenCompass, ``--length`` of ``lct`` and
-``LCT_LENGTH`` in the environment; the first given in that order wins. An unknown ``lct_*`` key is an error. Built cases record their
-options (:meth:`Options.as_built`): the record fills in options that are not given, and given ones must agree with it.
+``lct_length`` is a key in lm-eval's ``--metadata``, a dataset argument in OpenCompass, ``--length`` in
+``lct`` and ``LCT_LENGTH`` in the environment; the first one given in that order wins. An unknown ``lct_*``
+key is an error. Built cases record their options (:meth:`Options.as_built`): the record supplies options that
+are not given, and given ones must agree with it.
 """
 
 import difflib
@@ -39,7 +40,7 @@ def parse_length(text: str | int) -> int:
 
 
 def format_length(tokens: int) -> str:
-    """Return the shortest name of a length, the inverse of :func:`parse_length`.
+    """Return the shortest name for a length, the inverse of :func:`parse_length`.
 
     >>> format_length(128_000), format_length(1_000_000), format_length(4096)
     ('128k', '1m', '4096')
@@ -53,11 +54,11 @@ def format_length(tokens: int) -> str:
 Text = Annotated[str, BeforeValidator(str)]
 """Any text."""
 UserPath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
-"""A path; ``~`` is the home folder. It becomes absolute, so that results can be read from any folder."""
+"""A path; ``~`` is the home folder. Made absolute, so that results can be read from any folder."""
 Tokens = Annotated[int, BeforeValidator(parse_length)]
 """A number of tokens, see :func:`parse_length`."""
 Marks = Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))]
-"""Two marks around thinking, see :func:`~long_context_tasks.schema.thinking.marks_of`."""
+"""A pair of thinking markers, see :func:`~long_context_tasks.schema.thinking.marks_of`."""
 Positive = Annotated[Whole, Field(gt=0)]
 """A whole number above 0."""
 
@@ -68,37 +69,38 @@ def _number(value: object) -> object:
 
 @dataclass(frozen=True)
 class Options:
-    """Resolved options of every benchmark, which every result records. A benchmark adds its own in a subclass.
+    """Resolved options common to all benchmarks, recorded in every result.
 
-    The field types convert a user's text or value.
+    Benchmarks add their own in a subclass. The field types convert the user's text or value.
     """
 
     cases: UserPath | None = None  # a folder of built cases to run on, instead of the official files
     length: Tokens | None = None  # number of tokens, for tasks that end in ``_any`` and for builders
-    # ``same_information``: lengths are cl100k tokens, as in the papers, so every model reads the same text; ``same_tokens``:
-    # lengths are tokens of the model's own tokenizer.
+    # ``same_information``: lengths are in cl100k tokens, as in the papers, so every model receives the same
+    # text; ``same_tokens``: lengths are in tokens of the model's own tokenizer.
     length_policy: Literal["same_information", "same_tokens"] = "same_information"
-    # cl100k, or a Hugging Face folder or hub id, which counts lengths in addition to cl100k.
+    # cl100k, or a Hugging Face folder or hub id, in which lengths are counted in addition to cl100k.
     tokenizer: Text | None = None
-    # Context window in tokens; if not given, the host's; if the host does not report it, unknown.
+    # Context window in tokens; defaults to the host's, and is unknown if the host does not report it.
     window: Tokens | None = None
     seed: Whole = 0  # seed of generated cases and shuffles
     n: Positive | None = None
     # The official subsets, in file order.
     subset: Annotated[Literal[1000, 200, 50], BeforeValidator(_number)] | None = None
     judge: UserPath | None = None
-    data_dir: UserPath | None = None  # folder with one folder per benchmark that holds the published files
-    # Folder of real texts from which recast cases are made; by default ``carriers`` in ``data_dir``.
+    data_dir: UserPath | None = None  # folder with one subfolder of published files per benchmark
+    # Folder of real texts from which recast cases are made; defaults to ``carriers`` in ``data_dir``.
     carriers: UserPath | None = None
-    answer_budget: Positive | None = None  # tokens that the model may generate; by default the task's number
-    # An opening and a closing mark around the model's thinking, such as ``<plan> </plan>``, if
+    answer_budget: Positive | None = None  # tokens that the model may generate; defaults to the task's
+    # The model's opening and closing thinking markers, such as ``<plan> </plan>``, if
     # :mod:`long_context_tasks.schema.thinking` does not list them.
     thinking: Marks | None = None
-    # Suffix of a task's name for a changed form of the task, e.g. czech_wer40; loading moves it into the name.
+    # Suffix of a task's name that selects a variant, e.g. czech_wer40; loading moves it into the name.
     variant: Text | None = None
-    # Names of the options that were set, also to their default; not an option itself.
+    # Names of the options that were set, even to their defaults; not itself an option.
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
-    # Most tokens of synthetic cases that loading may write into the cache; None for any number. Not an option: reports set it.
+    # Maximum number of tokens in synthetic cases that loading may generate into the cache; None for no limit.
+    # Not an option: reports set it.
     most_written: int | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -112,7 +114,7 @@ class Options:
 
     @classmethod
     def of(cls, options: "Options") -> Self:
-        """Convert options to this class: fields that it lacks are dropped, and fields that only it has take their default."""
+        """Convert options to this class, dropping fields that it lacks and using defaults for its own."""
         if type(options) is cls:
             return options
         # Without `given`, a default that the user typed would count as not given in the other class.
@@ -135,12 +137,12 @@ class Options:
         folder: Path,
         same_tokenizer: Callable[[str, str], bool] = str.__eq__,
     ) -> Self:
-        """Return the options of a run on built cases, with the length policy, tokenizer and seed of the build.
+        """Return the options for a run on built cases, with the build's length policy, tokenizer and seed.
 
-        Cases of ``same_information`` may also be counted in another tokenizer; those of ``same_tokens`` may not.
+        ``same_information`` cases may also be counted in another tokenizer; ``same_tokens`` cases may not.
 
         Args:
-            recorded: ``options`` of the folder's manifest; a missing key leaves the option unchanged.
+            recorded: ``options`` in the folder's manifest; a missing key leaves the option unchanged.
             folder: the case folder, for messages.
             same_tokenizer: whether the given and the recorded name denote the same tokenizer.
         """
@@ -154,9 +156,9 @@ class Options:
         if "tokenizer" in fixed and self.tokenizer is not None:
             same = self.tokenizer == fixed["tokenizer"] or same_tokenizer(self.tokenizer, fixed["tokenizer"])
             if same or fixed.get("length_policy") != "same_tokens":
-                # Another path of the same tokenizer, or one that only counts: keep the user's choice.
+                # Another path to the same tokenizer, or one used only for counting: keep the user's choice.
                 fixed["tokenizer"] = self.tokenizer
-        # Only what the user typed can contradict the build; defaults give way to it.
+        # Only options that the user set can contradict the build; defaults give way to it.
         wrong = [name for name in fixed if name in self.given and getattr(self, name) != fixed[name]]
         if wrong:
             built = ", ".join(f"{name.replace('_', ' ')} {fixed[name]}" for name in wrong)
@@ -180,12 +182,13 @@ def resolve_options(
 ) -> _Options:
     """Resolve options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
 
-    Keys without the prefix are ignored, since hosts mix their own in; ``None`` and empty strings count as not given.
+    Keys without the prefix are ignored, because hosts mix in their own; ``None`` and empty strings count as
+    not given.
 
     Raises:
         InputError: an unknown ``lct_*`` key or a wrong value.
     """
-    # Empty values come from environment files and from host configurations with all keys.
+    # Empty values come from environment files and from host configurations that list all keys.
     given = {
         key: value
         for key, value in (given or {}).items()
@@ -206,7 +209,7 @@ def resolve_options(
                 values[name], places[name] = source[key], key
                 break
     options = validated(kind, {**values, "given": frozenset(values)}, "options", places=places)
-    # The manifest of a case folder may record the tokenizer, so the check waits for as_built.
+    # A case folder's manifest may record the tokenizer, so the check is left to as_built.
     return options if options.cases is not None else _checked(options)
 
 
@@ -219,12 +222,12 @@ def _checked(options: _Options) -> _Options:
 
 
 def cache_dir() -> Path:
-    """Return ``LCT_CACHE_DIR``, or the platform's default. Everything in it can be made again."""
+    """Return ``LCT_CACHE_DIR`` or the platform's default; everything in it can be recreated."""
     given = os.environ.get("LCT_CACHE_DIR")
     return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("long_context_tasks"))
 
 
 def data_dir(options: Options, benchmark: str) -> Path:
-    """Return the folder of a benchmark's published files: in ``lct_data_dir`` if given, otherwise in the cache."""
+    """Return the folder with a benchmark's published files, in ``lct_data_dir`` or else in the cache."""
     root = options.data_dir if options.data_dir is not None else cache_dir() / "data"
     return root / benchmark

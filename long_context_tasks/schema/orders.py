@@ -1,4 +1,4 @@
-"""Orders of numbered pieces in a reply, in any form: bracketed, with arrows, as a numbered list, in words."""
+"""Parse orders of numbered pieces in a reply, in any form: bracketed, with arrows, as a list, in words."""
 
 import re
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from long_context_tasks.schema.candidates import Found, Standing, choose, weigh
 
 Run = tuple[int, int, list[int]]
-"""Start and end of numbers in a text, and the numbers."""
+"""Start and end of a run of numbers in a text, and the numbers."""
 
 _PIECE = r"(?:texts?|books?|parts?|segments?|sections?|pieces?|passages?|paragraphs?|chunks?|options?|events?|summary|numbers?|no|p|s)"
 _PIECE_WORD = re.compile(_PIECE, re.IGNORECASE)
 _BETWEEN = frozenset(
     re.findall(r"\w+", "and then finally lastly last followed by next after that to st nd rd th")
 )
-"""Words that may stand between two numbers of an order, in addition to words for a piece."""
+"""Words allowed between two numbers of an order, in addition to words for a piece."""
 _MARKS = frozenset(" \t\n,;>/|+&*_`\"'()[]{}<#-–—→⟶➔➜⇒.")
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|=>|\s|.", re.ASCII | re.DOTALL)
 _NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
@@ -30,9 +30,9 @@ _POSITIONS = (
         re.IGNORECASE | re.ASCII,
     ),
 )
-"""Numbers that count the items of a list, in lines and inside a line."""
+"""Numbers that count list items, at line starts and inside a line."""
 _SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
-"""Follows "Parts 1, 2, 3 and 4", which then is the subject of a sentence."""
+"""Follows "Parts 1, 2, 3 and 4" if it is the subject of a sentence."""
 _ORDINALS = re.findall(
     r"\w+", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
@@ -43,12 +43,12 @@ _PLACED = re.compile(
 
 
 def without_positions(text: str) -> str:
-    """Remove the numbers 1, 2, 3, ... that count the lines of a list, or the items in a line, if each is followed by another number.
+    """Remove the numbers 1, 2, 3, ... that count list items, if each is followed by another number.
 
     >>> without_positions("1. Segment 2\\n2. Segment 1"), without_positions("1. 2, 2. 1"), without_positions("2. Segment 1")
     ('Segment 2\\nSegment 1', '2, 1', '2. Segment 1')
     """
-    # Only if the counts are exactly 1, 2, 3, ...: "2. Segment 1" alone may be the answer.
+    # Only if the counts are exactly 1, 2, 3, ...: a single "2. Segment 1" may be the answer.
     for pattern in _POSITIONS:
         counts = [int(count) for count in pattern.findall(text)]
         if len(counts) > 1 and counts == list(range(1, len(counts) + 1)):
@@ -57,15 +57,16 @@ def without_positions(text: str) -> str:
 
 
 def runs(text: str) -> list[Run]:
-    """Return the runs of numbers with nothing but marks and words such as "Segment" between them.
+    """Return the runs of numbers with nothing but punctuation and words such as "Segment" in between.
 
-    A colon, an opening bracket, the end of a sentence and an empty line end a run, and so does the line if it has several numbers.
+    A colon, an opening bracket, the end of a sentence and an empty line end a run; a line break does so if
+    the line has several numbers.
 
     >>> runs("In 1815: Part 2 -> Part 1, then [3].")
     [(3, 7, [1815]), (14, 34, [2, 1, 3])]
     """
     numbered: list[Run] = []
-    # One pass over the tokens, because replies that repeat themselves have a million of them.
+    # One pass over the tokens, because repetitive replies contain a million of them.
     goes_on, in_line, depth = False, 0, 0
     for token in _TOKEN.finditer(text):
         word = token[0]
@@ -77,7 +78,7 @@ def runs(text: str) -> list[Run]:
             numbers.append(int(word))
             numbered[-1] = (start, token.end(), numbers)
             goes_on, in_line, depth = True, in_line + 1, 0
-        # Lines with one number each are one list; lines with several are lists of their own.
+        # Lines with one number each form one list; a line with several is a separate list.
         elif word == "\n":
             goes_on = goes_on and in_line < 2 and text[token.end() :][:1] != "\n"
             in_line = 0
@@ -94,11 +95,11 @@ def runs(text: str) -> list[Run]:
 
 
 def orders(text: str, n: int) -> list[Run]:
-    """Return the permutations of 1..n that a text lists, with their places, in the strongest form that it uses.
+    """Return the permutations of 1..n that a text lists, with their positions, in the strongest form used.
 
-    The forms, strongest first: "2 is first, 1 is second"; runs of numbers; one number with n digits; all numbers of pieces
-    ("Part 2"), all in brackets, or all numbers at all. The last three do not accept 1..n itself, because texts describe pieces in that
-    order.
+    The forms, strongest first: "2 is first, 1 is second"; runs of numbers; one number with n digits; all
+    numbers of pieces ("Part 2"), all in brackets, or all numbers. The last three do not accept 1..n itself,
+    because texts describe pieces in that order.
     """
     whole = list(range(1, n + 1))
     for form in _forms(text, n):
@@ -109,7 +110,7 @@ def orders(text: str, n: int) -> list[Run]:
 
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
     whole = list(range(1, n + 1))
-    # A complete statement of places outranks every list, which may be the wrong one it corrects.
+    # A complete statement of positions outranks every list, which may be the wrong one that it corrects.
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
     if sorted(placed) == list(range(n)):
         yield [(0, len(text), [placed[place] for place in range(n)])]
@@ -126,13 +127,13 @@ def _forms(text: str, n: int) -> Iterator[list[Run]]:
 
 
 def _once(numbers: list[int], n: int) -> list[int]:
-    """Return the first n numbers of a run that repeats them again and again, even if it is cut off; other runs stay."""
+    """Return the first n numbers of a run that repeats them, even if truncated; keep other runs."""
     loops = len(numbers) >= 2 * n and all(a == b for a, b in zip(numbers, numbers[n:], strict=False))
     return numbers[:n] if loops else numbers
 
 
 def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
-    """Return the permutation of 1..n that a text commits to, and whether it is ambiguous because it gives several.
+    """Return the permutation of 1..n to which a text commits, and whether it is ambiguous.
 
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
     (([2, 1], False), (None, True), (None, False))

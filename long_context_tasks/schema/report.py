@@ -1,6 +1,7 @@
 """Input and output of a benchmark's report: scored runs in, titled tables and figures out.
 
-A benchmark's ``sections`` takes :class:`ScoredRun` objects and returns :class:`Section` objects, independent of hosts and files.
+A benchmark's ``sections`` takes :class:`ScoredRun` objects and returns :class:`Section` objects, independent
+of hosts and files.
 """
 
 import math
@@ -21,36 +22,32 @@ class ScoredTurn:
     # Counted from 0.
     turn: int
     repeat: int
-    cluster: str  # the unit of intervals
-    value: float | None  # value of the run's metric; None without a score
-    response: Response  # the model's response; its text is None if the files do not contain it
-    labels: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # labels of the case and the turn, as in the host's files
+    cluster: str  # the cluster over which intervals are computed
+    value: float | None  # value of the run's metric, or None
+    response: Response  # the text is None if the files do not contain it
+    labels: Mapping[str, Any] = field(default_factory=dict)  # case and turn labels, as in the host's files
     verdicts: tuple[Mapping[str, Any], ...] = ()  # the judge's rows; empty without a judge, and in bundles
 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run with the scores of one metric, by one judge."""
+    """A run with its scores on one metric, by one judge."""
 
     host: str
     model: str
     task: str
-    judge: str  # name of the judge; empty for a task without one
+    judge: str  # the judge's name; empty for a task without one
     version: int
-    # Options and arguments of generation that repeats share, see :mod:`long_context_tasks.results.settings`.
+    # Options and generation arguments shared by repeats, see :mod:`long_context_tasks.results.settings`.
     settings: Mapping[str, Any]
     metric: str
-    points: bool  # the metric counts points of a scale instead of a rate
-    seed: str  # seed given to the host; empty if it is unknown
-    made: str  # time of the run, as the host wrote it
-    read: Callable[[], Iterable[ScoredTurn]] = field(
-        repr=False
-    )  # reads the turns lazily, in the order of the files
+    points: bool  # whether the metric is in points instead of a rate
+    seed: str  # seed given to the host; empty if unknown
+    made: str  # time of the run, as written by the host
+    read: Callable[[], Iterable[ScoredTurn]] = field(repr=False)  # reads the turns lazily, in file order
     # Loads the task with its cases; raises InputError if its data are not available.
     load: Callable[[], LoadedTask] = field(repr=False)
-    # Mean of the metric for each seed of the judge, if there are several.
+    # Mean of the metric per judge seed, if there are several.
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     def turns(self) -> Iterator[ScoredTurn]:
@@ -69,13 +66,13 @@ class ScoredRun:
 
 
 def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> str:
-    """Return settings in words.
+    """Format settings in words.
 
     >>> settings_text({"lct_prompt_style": "raw", "temperature": 0.6, "lct_n": 5}, without=["lct_n"])
     'prompt_style=raw temperature=0.6'
     """
     shown = {key: value for key, value in settings.items() if key not in without}
-    # Our options first, then the host's arguments of generation.
+    # Our options first, then the host's generation arguments.
     ordered = sorted(shown, key=lambda key: (not key.startswith("lct_"), key))
     return " ".join(f"{key.removeprefix('lct_')}={shown[key]}" for key in ordered)
 
@@ -84,7 +81,7 @@ K = TypeVar("K")
 
 
 def mean_over_repeats(scored: Iterable[K]) -> list[K]:
-    """Return one of the dataclasses for each ``key``, with the mean ``value``, because several runs do not make more cases."""
+    """Merge dataclasses with the same ``key`` into one with the mean ``value``; repeats do not add cases."""
     found: dict[Hashable, list[Any]] = {}
     score: Any
     for score in scored:
@@ -99,11 +96,11 @@ def mean_over_repeats(scored: Iterable[K]) -> list[K]:
 
 @dataclass(frozen=True)
 class Table:
-    key: str  # name of its file
+    key: str  # its file name
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    text: frozenset[str] = frozenset()  # text columns, aligned left, in addition to :data:`ALL_TEXT`
+    text: frozenset[str] = frozenset()  # left-aligned text columns in addition to :data:`ALL_TEXT`
 
     def without_empty_columns(self) -> "Table":
         filled = [column for column in range(len(self.columns)) if any(row[column] for row in self.rows)]
@@ -123,9 +120,9 @@ class HeatMap:
     y_title: str
     x: Sequence[str]
     y: Sequence[str]
-    values: Sequence[Sequence[float | None]]  # one row for each of ``y``; None for a cell without cases
-    counts: Sequence[Sequence[int]]  # number of clusters for each value
-    # Ends of the scale.
+    values: Sequence[Sequence[float | None]]  # one row per entry in ``y``; None for a cell without cases
+    counts: Sequence[Sequence[int]]  # number of clusters behind each value
+    # Bounds of the scale.
     low: float
     high: float
 
@@ -138,7 +135,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines with intervals along one axis; ``low`` and ``high`` are the ends of the scale."""
+    """Curves with intervals along one axis; ``low`` and ``high`` are the bounds of the scale."""
 
     title: str
     x_title: str
@@ -150,7 +147,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Section:
-    key: str  # short name, with which the file names of its tables begin
+    key: str  # short name, used as a prefix of its tables' file names
     title: str
     # In order; a table without rows is not shown.
     tables: tuple[Table, ...] = ()
@@ -158,7 +155,7 @@ class Section:
     notes: tuple[str, ...] = ()  # sentences for the reader
     problems: tuple[
         str, ...
-    ] = ()  # errors and omissions; a command that prints the section exits with code 1
+    ] = ()  # errors and omissions; make a command that prints the section exit with code 1
 
 
 def figure_text(value: float, places: int = 2) -> str:
@@ -170,7 +167,7 @@ def count_text(n: int, total: int) -> str:
 
 
 def interval_text(interval: Any, places: int = 2) -> str:
-    """Format the interval of a mean as ``low to high``: empty without one, a dash if there are too few clusters for one."""
+    """Format a mean's interval as ``low to high``; empty if None, a dash if there are too few clusters."""
     if interval is None:
         return ""
     # Fewer than two clusters give a mean but no interval.
@@ -183,7 +180,7 @@ TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "
 
 
 def test_cells(test: Any) -> tuple[str, ...]:
-    # Four places would show a small p as 0.0000.
+    # Four decimals would show a small p as 0.0000.
     p = f"{test.p:.1e}" if test.p < 0.0001 else figure_text(test.p, 4)
     return (
         *(str(test.n_first), figure_text(test.mean_first), str(test.n_second), figure_text(test.mean_second)),

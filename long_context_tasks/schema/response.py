@@ -1,4 +1,4 @@
-"""The outcome of a turn: the response, the reasons for no score or the lowest one, and the form in a host's files."""
+"""A turn's outcome: the response, the reasons for no score or the lowest one, and the stored format."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from long_context_tasks.schema.files import loads
 DOES_NOT_FIT = "does_not_fit"
 """The prompt and its answer budget exceed the context window; nothing is sent."""
 ENDPOINT_FAILED = "endpoint_failed"
-"""The server of the model or the judge gives no reply."""
+"""The model's or judge's server does not reply."""
 NOT_JUDGED = "not_judged"
 JUDGE_FAILED = "judge_failed"
-"""The judge gives no reply; another run asks it again."""
+"""The judge does not reply; another run retries the call."""
 JUDGE_UNPARSABLE = "judge_unparsable"
-"""The judge replies without a score."""
+"""The judge's reply contains no score."""
 UNPARSABLE = "unparsable"
-"""A single verdict without a score."""
+"""A single verdict contains no score."""
 NOT_SCORED = "not_scored"
-"""The host scores other cases of the run but not this one."""
+"""The host scored other cases in the run but not this one."""
 
 ANSWER_CUT = "answer_cut"
 """The answer budget ends while the model is still thinking."""
@@ -33,39 +33,39 @@ WRONG_LENGTH = "wrong_length"
 
 OF_THE_JUDGE = (NOT_JUDGED, JUDGE_FAILED, JUDGE_UNPARSABLE)
 UNSCORED = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
-"""No score, through no fault of the model."""
+"""Reasons for no score that are not model failures."""
 REASONS = (*UNSCORED, ANSWER_CUT, EMPTY, REFUSED, UNPARSED, AMBIGUOUS, WRONG_LENGTH)
-"""All reasons that results count; those not in :data:`UNSCORED` give the lowest score."""
+"""All reasons counted in results; those not in :data:`UNSCORED` give the lowest score."""
 
 
 @dataclass(frozen=True)
 class Response:
     text: str | None  # the model's text, if there is one
-    status: str | None = None  # a failure of ours such as ``does_not_fit``, or None
+    status: str | None = None  # a failure on our side such as ``does_not_fit``, or None
 
 
 def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[str, Any]:
-    """Return text and status as in a host's files; :func:`from_stored_form` is the inverse.
+    """Return text and status in the format of hosts' files; :func:`from_stored_form` is the inverse.
 
-    A case with one turn has a plain text, empty if it is missing, and its status. A conversation has a JSON list of texts, null for
-    missing ones, and a list of statuses.
+    A single-turn case has a plain text, empty if it is missing, and its status. A dialogue has a JSON list of
+    texts, null for missing ones, and a list of statuses.
     """
     if conversation:
         texts = [response.text for response in responses]
         return json.dumps(texts, ensure_ascii=False), [response.status for response in responses]
-    # One turn stays plain text, so that the host's own tools can show it.
+    # A single turn stays plain text, so that the host's own tools can show it.
     [response] = responses
     return response.text or "", response.status
 
 
 def from_stored_form(text: str | None, status: Any) -> list[Response]:
-    """Return the responses of a case from a host's files; a list of statuses marks a conversation.
+    """Return a case's responses from a host's files; a list of statuses marks a dialogue.
 
     >>> from_stored_form('["Yes.", null]', [None, "does_not_fit"])
     [Response(text='Yes.', status=None), Response(text=None, status='does_not_fit')]
 
     Raises:
-        ValueError, TypeError: the values do not have the form that :func:`stored_form` writes.
+        ValueError, TypeError: the values are not in the format written by :func:`stored_form`.
     """
     if not isinstance(status, list):
         if not isinstance(text, str | None) or not isinstance(status, str | None):
@@ -78,7 +78,7 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
 
 
 def writable(text: str) -> str:
-    """Replace halves of surrogate pairs, which servers may send and UTF-8 cannot express, by question marks.
+    """Replace lone surrogates, which servers may send and UTF-8 cannot encode, with question marks.
 
     >>> writable("half \\ud83d a smile, \\u00e9")
     'half ? a smile, é'
@@ -106,7 +106,7 @@ _REFUSAL_CHARS = 600
 
 
 def is_refusal(answer: str) -> bool:
-    """Return whether a text without an answer refuses to give one.
+    """Return whether a text refuses to give an answer.
 
     >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("Anne, Jane")
     (True, False)

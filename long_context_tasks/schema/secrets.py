@@ -1,7 +1,7 @@
-"""Detection of secrets by the name of a field and the form of a text, inside containers and model arguments.
+"""Detect secrets by field names and text patterns, inside containers and model arguments.
 
-Judge files with a secret (:func:`holds_secret`) are refused; results, bundles, commands and pages show values through
-:func:`without_secrets`.
+Judge files with a secret (:func:`holds_secret`) are rejected; results, bundles, commands and pages show
+values through :func:`without_secrets`.
 """
 
 import re
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 HIDDEN = "(not shown)"
-"""Shown in place of a secret."""
+"""Shown instead of a secret."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", re.ASCII)
-# Secret at any place in a name, except in ``api_key_env``, which names a variable.
+# Secret anywhere in a name, except in ``api_key_env``, which names a variable.
 _ANYWHERE = frozenset(
     (
         *("auth", "authentication", "authorization", "bearer", "cookie", "credential", "credentials"),
@@ -21,7 +21,7 @@ _ANYWHERE = frozenset(
 _LAST = frozenset(("header", "headers", "key", "keys"))
 _JOINED = ("apikey", "apikeys", "accesskey", "secretkey", "accesstoken", "authtoken")
 _NAMES_A_VARIABLE = frozenset(("env", "variable"))
-# A tokenizer's tokens are text; ``token`` after any other word, or alone, is a secret.
+# A tokenizer's tokens are text; ``token`` after any other word, or on its own, is a secret.
 _TEXT_TOKENS = frozenset(
     (
         *("add", "bos", "cls", "decoder", "end", "eos", "first", "image", "last", "mask", "next", "pad"),
@@ -30,7 +30,7 @@ _TEXT_TOKENS = frozenset(
 )
 _KEYS_TO_DOORS = frozenset(("access", "api", "auth", "bearer", "hf", "refresh", "secret", "session"))
 _KEYS = (
-    # What a header says before a key.
+    # The header's auth scheme before a key.
     re.compile(r"\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}", re.ASCII),
     # OpenAI, Stripe, GitLab, Slack. Long, or with a digit: "sk-learn" is not a key.
     re.compile(r"\b(?:sk|pk|glpat|xox[abprs])[-_](?=[\w-]{16}|[\w-]*\d)[\w-]{6,}", re.ASCII),
@@ -42,9 +42,10 @@ _KEYS = (
     re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]+)?", re.ASCII),
     re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^\"',;]*", re.ASCII),
 )
-"""Forms of keys; the header comes first because a key of another form may follow it."""
+"""Key patterns; the header comes first because another kind of key may follow it."""
 # ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value. An option is
-# looked for from where its run of letters begins: else each ``--`` of a long run is read to its end.
+# searched from the start of its run of letters; otherwise each ``--`` in a long run would be scanned to its
+# end.
 _NAME = re.compile(
     r"(?<![\w.-])(?!--[\w-]+\s)(?P<name>[\w.-]+)\\?[\"']?\s{0,9}[=:]\s{0,9}(?!//)"
     r"|(?<![\w-])\w*(?:-\w+)*(?P<option>--[\w-]+)\s+(?!-)",
@@ -59,12 +60,12 @@ _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def is_secret_name(name: object) -> bool:
-    """Return whether a field, header, environment variable or argument of this name contains a secret.
+    """Return whether a field, header, environment variable or argument with this name contains a secret.
 
     >>> [is_secret_name(name) for name in ("x-api-key", "openaiKey", "HF_TOKEN", "monkey", "max_tokens", "api_key_env")]
     [True, True, True, False, False, False]
     """
-    # Camel case, snake case and header names have the same parts.
+    # Camel case, snake case and header names split into the same parts.
     parts = [part.lower() for part in _PARTS.findall(str(name))]
     if not parts or parts[-1] in _NAMES_A_VARIABLE:
         return False
@@ -77,7 +78,7 @@ def is_secret_name(name: object) -> bool:
 
 
 def holds_secret(value: Any) -> bool:
-    """Return whether a value has, at any depth, a field with a secret name or a text in the form of a key."""
+    """Return whether a value contains, at any depth, a secret field name or text that looks like a key."""
     if isinstance(value, Mapping):
         return any(
             is_secret_name(key) or holds_secret(key) or holds_secret(each) for key, each in value.items()
@@ -88,9 +89,9 @@ def holds_secret(value: Any) -> bool:
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a value with :data:`HIDDEN` in place of its secrets, and addresses without login and query.
+    """Replace a value's secrets with :data:`HIDDEN`, and strip logins and queries from URLs.
 
-    Headers are hidden as a whole.
+    Headers are hidden entirely.
 
     >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "url": "http://me:pw@host/v1?key=1", "header": [{"X-Owl": "x"}]})
     {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'url': 'http://host/v1', 'header': '(not shown)'}
@@ -105,7 +106,7 @@ def without_secrets(value: Any) -> Any:
             for key, each in value.items()
         }
     if isinstance(value, list | tuple):
-        # A command line has an option's name and its value in two words.
+        # On a command line, an option's name and its value are separate words.
         return [
             HIDDEN if _is_option(before) and isinstance(each, str) else without_secrets(each)
             for before, each in zip((None, *value), value, strict=False)

@@ -1,8 +1,8 @@
-r"""Removal of thinking from responses, by the marks in which families of models write it.
+r"""Remove thinking from responses, by the markers that model families write around it.
 
-Thinking is part of a response's text if the server does not separate it. :data:`FORMS` lists the known marks. Other marks are given
-by ``lct_thinking`` for a model, which a preset may set, and by the field ``thinking`` of a judge file; :func:`in_known_marks` replaces
-them by known ones when responses arrive.
+Thinking is part of a response's text if the server does not separate it. :data:`FORMS` lists the known
+markers. Other markers are given by ``lct_thinking`` for a model (possibly in a preset) and by the field
+``thinking`` in a judge file; :func:`in_known_marks` replaces them with standard ones when responses arrive.
 """
 
 import re
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from long_context_tasks.schema.response import ANSWER_CUT, EMPTY
 
 OPEN, CLOSE = "<think>", "</think>"
-"""The marks that hosts put around thinking that a server separates."""
+"""The markers that hosts put around thinking separated by a server."""
 
 
 class Form(NamedTuple):
-    """A pair of marks around thinking."""
+    """A pair of thinking markers."""
 
-    models: str  # models that write it
-    # Regular expressions; letters match in either case unless ``(?-i:...)`` encloses them.
+    models: str  # models that write them
+    # Regular expressions; letters match in either case unless enclosed in ``(?-i:...)``.
     opens: str
     closes: str
     alone: bool = (
-        True  # the closing mark also counts without an opening one, which the chat template may contain
+        True  # whether the closing marker counts without an opening one, which the chat template may contain
     )
 
 
@@ -44,7 +44,7 @@ FORMS = (
     ),
     Form(
         "gpt-oss, decoded without special tokens",
-        # The mark is glued to the next word: "analysisThe user asks", "analysiswe need".
+        # The marker is glued to the next word: "analysisThe user asks", "analysiswe need".
         r"(?-i:\A\s*(?:analysis|commentary)(?=[^\s:.,;!?*'’)-])|assistant(?:analysis|commentary))",
         r"(?-i:assistantfinal|\A\s*final(?=[A-Z0-9\[\\{*<\"]))",
     ),
@@ -64,34 +64,35 @@ FORMS = (
 
 
 _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
-"""Beginnings of all marks; testing them first makes the search ten times as fast."""
+"""Beginnings of all markers; testing them first makes the search ten times as fast."""
 
 
 @dataclass(frozen=True)
 class Visible:
     text: str  # the answer
-    unclosed: bool  # the response ended inside its thinking
+    unclosed: bool  # whether the response ended inside its thinking
 
     @property
     def failure(self) -> str | None:
-        """``empty`` without any text, ``answer_cut`` if the response ended inside its thinking; else None."""
+        """``empty`` without text, ``answer_cut`` if the response ended in its thinking, otherwise None."""
         if self.text.strip():
             return None
         return ANSWER_CUT if self.unclosed else EMPTY
 
 
 def without_thinking(response: str | None) -> Visible:
-    """Remove thinking in any of :data:`FORMS`; a response without such marks stays byte for byte.
+    """Remove thinking in any of :data:`FORMS`; a response without markers is unchanged byte for byte.
 
-    The answer is the text after the last closing mark, or before the thinking if nothing follows. Everything before a closing mark
-    without an opening one is thinking.
+    The answer is the text after the last closing marker, or before the thinking if nothing follows.
+    Everything before a closing marker without an opening one is thinking.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
     Visible(text='Answer: A2', unclosed=False)
     >>> without_thinking("[THINK]A1 or A2 or")
     Visible(text='', unclosed=True)
     """
-    # One pass with a flag: thinking may contain the opening mark again, and a chat template may have sent it.
+    # One pass with a flag: thinking may contain the opening marker again, and the chat template may have sent
+    # it.
     pattern, closing, alone = _compiled(FORMS)
     pieces: list[str] = []
     begin, thinking = 0, False
@@ -113,7 +114,7 @@ def without_thinking(response: str | None) -> Visible:
 
 
 def marks_of(text: str) -> tuple[str, str]:
-    """Split a text into two marks at the blank between them.
+    """Split a text into two markers at the blank between them.
 
     >>> marks_of("<plan> </plan>")
     ('<plan>', '</plan>')
@@ -127,7 +128,7 @@ def marks_of(text: str) -> tuple[str, str]:
 
 
 def in_known_marks(response: str, marks: str | None) -> str:
-    """Return a response with ``<think>`` and ``</think>`` in place of a model's own marks, see :func:`marks_of`.
+    """Replace a model's own markers with ``<think>`` and ``</think>``, see :func:`marks_of`.
 
     >>> in_known_marks("<plan>A1?</plan>A3", "<plan> </plan>"), in_known_marks("A3", None)
     ('<think>A1?</think>A3', 'A3')
@@ -140,7 +141,7 @@ def in_known_marks(response: str, marks: str | None) -> str:
 
 @lru_cache
 def _compiled(forms: tuple[Form, ...]) -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
-    """Return one expression for all marks, and the names of its groups for closing marks and for those that count alone."""
+    """Return one pattern for all markers, and the group names of closing markers and of those valid alone."""
     marks = (f"(?P<o{number}>{form.opens})|(?P<c{number}>{form.closes})" for number, form in enumerate(forms))
     closing = frozenset(f"c{number}" for number in range(len(forms)))
     alone = frozenset(f"c{number}" for number, form in enumerate(forms) if form.alone)

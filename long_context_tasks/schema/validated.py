@@ -1,6 +1,6 @@
-"""Check outside data against pydantic models; every error becomes one :class:`InputError` that does not quote the value.
+"""Check external data against pydantic models; every error becomes one :class:`InputError` without the value.
 
-A model derives from :class:`Checked`, and a validator of its own raises ``ValueError("must be ...")``.
+A model derives from :class:`Checked`, and its own validators raise ``ValueError("must be ...")``.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 _T = TypeVar("_T")
-# pydantic's words, and words for users who do not program.
+# pydantic's wording, and wording for users who do not program.
 _WORDS = {
     "Input should be": "must be",
     "Field required": "is missing",
@@ -34,35 +34,36 @@ _WORDS = {
 
 
 class Checked(BaseModel):
-    """A record with checked fields: unknown ones are refused, numbers are finite, and the record is frozen."""
+    """A frozen record with checked fields: unknown fields are rejected, and numbers are finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
 
 
 def _no_bool(value: Any) -> Any:
-    # `seed: true` is a mistake in YAML, which Python takes for 1.
+    # `seed: true` is a mistake in YAML, which Python would accept as 1.
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
-"""A whole number, also as text; pydantic's own ``int`` accepts ``true`` as 1."""
+"""A whole number, possibly as text; pydantic's own ``int`` accepts ``true`` as 1."""
 Number = Annotated[float, BeforeValidator(_no_bool)]
-"""A finite number, also as text."""
+"""A finite number, possibly as text."""
 
 
 def validated(
     kind: type[_T], value: Any, place: str, *, places: Mapping[str, str] | None = None, remedy: str = ""
 ) -> _T:
-    """Return a value as an instance of a :class:`Checked` model, a dataclass, or any type that pydantic knows.
+    """Validate a value as a :class:`Checked` model, a dataclass, or any type that pydantic supports.
 
     Args:
         kind: the type.
         value: content of a file, usually a mapping.
         place: begins the message: ``FILE, row 3``.
-        places: fields with a place of their own, such as an environment variable.
-        remedy: ends the message, which has the first error and the expected form but not the value, which may be a secret.
+        places: fields with their own location, such as an environment variable.
+        remedy: ends the message, which has the first error and the expected format but not the value, which
+            may be a secret.
     """
     try:
         checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
@@ -77,7 +78,7 @@ def validated(
 
 
 def described_fields(kind: type) -> dict[str, dict[str, Any]]:
-    """Return the JSON schema of each field with a description; these fields of a model or dataclass are options of a command."""
+    """Return the JSON schema of each field with a description; these fields become a command's options."""
     fields = _adapter(kind).json_schema()["properties"]
     return {name: field for name, field in fields.items() if "description" in field}
 
@@ -105,7 +106,7 @@ def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[s
 
 
 def _keys_at(kind: type, location: Sequence[str | int]) -> Sequence[str]:
-    """Return the keys of the record at a place in a value; empty if it may have any, or if there are several forms."""
+    """Return the keys of the record at a location; empty if any are allowed or there are several formats."""
     schema = _adapter(kind).json_schema()
     definitions = schema.get("$defs", {})
     for part in (*location, None):
@@ -122,11 +123,11 @@ def _path(location: Sequence[str | int]) -> str:
 
 
 def unknown_key(key: object, known: Iterable[str], place: str, *, variable: str = "") -> str:
-    """Return a message with an unknown key and the most similar known one; a key that may be a secret is not quoted.
+    """Describe an unknown key and the most similar known one; a key that may be a secret is not quoted.
 
-    ``variable`` is the field that names the environment variable of a key, if the record has such a field.
+    ``variable`` is the field that names a key's environment variable, if the record has such a field.
     """
-    # A key pasted in the wrong line must not end up in a log.
+    # An API key pasted on the wrong line must not end up in a log.
     if is_secret_name(key) or holds_secret(str(key)):
         where = f" and name that variable: {variable}: OPENAI_API_KEY" if variable else ""
         return f"{place}: holds a key or token; remove it, put it into an environment variable{where}"

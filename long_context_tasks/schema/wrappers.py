@@ -1,6 +1,7 @@
-r"""Removal of the wrappers that models put around an answer: special tokens, tags, boxes, code fences, JSON, tables, wide letters.
+r"""Remove the wrappers that models put around an answer.
 
-Strict metrics read answers through :func:`unwrapped`; official metrics never do. Nothing here changes the content of an answer.
+These are special tokens, tags, boxes, code fences, JSON, tables and full-width letters. Strict metrics read
+answers through :func:`unwrapped`; official metrics never do. Nothing here changes the content of an answer.
 """
 
 import re
@@ -9,15 +10,16 @@ from typing import Any
 
 from long_context_tasks.schema.files import loads
 
-# Fullwidth ASCII, and the ideographic marks that have an ASCII sense. Not NFKC, which also turns "①" into a number.
+# Full-width ASCII, and ideographic marks with an ASCII equivalent. Not NFKC, which also turns "①" into a
+# number.
 _NARROW = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _NARROW |= dict(zip("　、【】〔〕［］「」『』〈〉《》", ' ,[][][]""""<><>', strict=True))
-# No space follows these, and an ASCII sentence needs one to end.
+# No space follows these, but an ASCII sentence needs one at its end.
 _NARROW |= {"。": ". ", "？": "? ", "！": "! "}
 _TO_NARROW = str.maketrans(_NARROW)
 
 _TOKEN = r"</?s>|<(?:bos|eos)>|<\|[\w▁]{1,40}\|>|<(?:start|end)_of_turn>|<\|turn>|<turn\|>|\[/?INST\]"
-"""Special tokens of chat templates. Those around a box or a solution are wrappers, see :data:`_TAGGED`."""
+"""Special tokens in chat templates. Those around a box or a solution are wrappers, see :data:`_TAGGED`."""
 _OPENING_TOKENS = re.compile(
     rf"\s*(?:(?:{_TOKEN})\s*(?:(?:assistant|model|final|json)\b:?)?\s*)+", re.IGNORECASE
 )
@@ -25,14 +27,14 @@ _OPENING_ROLE = re.compile(
     r"\s*(?:(?:assistant|model)(?::|\s*\n)|[#*]{0,4}\s?(?:final )?(?:response|answer|output)s?[:*]{0,3}\s*\n)",
     re.IGNORECASE,
 )
-"""A role or a heading over the whole reply."""
+"""A role or heading above the whole reply."""
 _END_OF_TURN = re.compile(rf"{_TOKEN}|\n\n(?:Human|User):|(?<=[\w.)\]}}*])(?:assistant|user)(?=\s*(?:\n|\Z))")
 _NEXT_TASK = re.compile(
     r"^[ \t]*(?:#{1,4}\s?(?:instruction|context|question|input|task|user|human)\b|(?:user|human|question|instruction)\s?:|"
     r"ID: \d+\s*\nTitle:[^\n]*\nAbstract)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Begins a task that a model makes up after its answer."""
+"""Begins a task that a model invents after its answer."""
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]*~~|<(del|strike)>[^<\n]*</\1>", re.IGNORECASE)
 _BOX_TOKEN = re.compile(r"<\|(begin|end)_of_(?:box|solution)\|>", re.IGNORECASE)
 _TAGGED = re.compile(
@@ -50,29 +52,29 @@ _MATH = (
     (re.compile(r"\\([{}\[\]()])"), r"\1"),
     (re.compile(r"\$"), ""),
 )
-"""LaTeX commands and their plain form."""
+"""LaTeX commands and their plain equivalents."""
 _COUNTS = re.compile(
     r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence|study|abstract)\W*)?",
     re.IGNORECASE,
 )
-"""Heading of a column that may count rows."""
+"""Heading of a column that may number the rows."""
 _COUNT = re.compile(r"\W*\d{1,3}\W*", re.ASCII)
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
-"""Heading of a first column of items, which the other columns explain."""
+"""Heading of a first column of items that the other columns explain."""
 
 
 def narrow(text: str) -> str:
-    """Return a text with ASCII for fullwidth letters, digits and punctuation."""
+    """Convert full-width letters, digits and punctuation to ASCII."""
     return text if text.isascii() else text.translate(_TO_NARROW)
 
 
 def own_turn(text: str) -> str:
-    """Return the model's own turn, without special tokens, struck-out words, and turns or tasks that the model makes up.
+    """Return the model's own turn, without special tokens, struck-out words, and invented turns or tasks.
 
     >>> own_turn("<|im_start|>assistant\\nA3<|im_end|>\\n<|im_start|>user\\nThanks"), own_turn("~~A1~~ A3\\n\\n### Instruction:\\nSort them.")
     ('A3', ' A3\\n\\n')
     """
-    # Line ends first: every later pattern counts on them.
+    # Line ends first, because every later pattern relies on them.
     text = text.replace("\r\n", "\n")
     text = _BOX_TOKEN.sub(lambda token: "<answer>" if token[1].lower() == "begin" else "</answer>", text)
     for opening in (_OPENING_TOKENS, _OPENING_ROLE):
@@ -88,7 +90,7 @@ def own_turn(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    r"""Return the answer of a response without thinking and without wrappers; JSON becomes lines.
+    r"""Return the answer in a response, given without thinking, without wrappers; JSON becomes lines.
 
     >>> unwrapped("Here it is:\n```json\n{\"answer\": \"A3\"}\n```"), unwrapped(r"So $\boxed{\text{A3}}$."), unwrapped("<answer>A3</answer> ok")
     ('answer: A3', 'A3', 'A3')
@@ -96,12 +98,12 @@ def unwrapped(text: str) -> str:
     text = own_turn(narrow(text))
     if tagged := [content for _, content in _TAGGED.findall(text) if content.strip()]:
         text = tagged[-1]
-    # Several boxes hold the items of one list: \\boxed{3}, \\boxed{1}.
+    # Several boxes contain the items of one list: \\boxed{3}, \\boxed{1}.
     if boxes := [box for box in map(_plain_math, _BOX.findall(text)) if box.strip(" .")]:
         text = ", ".join(boxes)
     text = _plain_math(text)
     fenced = [content for content in _FENCED.findall(text) if content.strip()]
-    # Of several fences none is the answer for sure, so that only their marks go.
+    # With several fences, none is certain to be the answer, so only their markers are removed.
     text = _FENCE.sub("", fenced[0] if len(fenced) == 1 else text)
     return _out_of_json(text)
 
@@ -115,9 +117,9 @@ def _plain_math(text: str) -> str:
 
 
 def _out_of_json(text: str) -> str:
-    """Return lines for a JSON value that is the whole text, or a JSON object inside it; other texts stay."""
+    """Convert a JSON value that is the whole text, or a JSON object inside it, to lines; keep other texts."""
     begin, end = text.find("{"), text.rfind("}")
-    # An object in prose is an answer; an array in prose is a list like any other.
+    # An object in prose is an answer; an array in prose is an ordinary list.
     for candidate in (text.strip(), text[begin : end + 1]):
         if candidate.startswith(("{", "[")):
             try:
@@ -145,9 +147,9 @@ def _lines_of(value: Any) -> Iterable[str]:
 
 
 def out_of_tables(text: str) -> str:
-    """Return a text with a line for each row of its Markdown tables: the first cell that does not count rows, then the others.
+    """Convert the rows of Markdown tables to lines: the first cell that is not a row number, then the rest.
 
-    If the cells have no words, each column becomes a line after its heading.
+    If the cells contain no words, each column becomes a line after its heading.
 
     >>> out_of_tables("| # | Name | Role |\\n|---|---|---|\\n| 1 | Anne | aunt |\\n| 2 | Kitty | |")
     'Anne: aunt\\nKitty'
@@ -171,7 +173,7 @@ def out_of_tables(text: str) -> str:
 
 
 def _rows(table: list[list[str]]) -> list[str]:
-    """Return lines for the rows of a table; a single row, or rows without a rule between them, stay."""
+    """Return lines for a table's rows; keep a single row, or rows without a rule between them."""
     rules = ["-" in "".join(row) and not "".join(row).strip(" -:+") for row in table]
     # Lines with bars but without a rule, such as "12 | 45 | 60", are lists.
     if not any(rules) and (len(table) < 2 or len({len(row) for row in table}) > 1 or len(table[0]) == 1):
