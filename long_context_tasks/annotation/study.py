@@ -47,7 +47,6 @@ def _one_line(value: str) -> str:
 
 Text = Annotated[str, AfterValidator(_not_blank)]
 Words = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
-"""Text that may be empty or null."""
 Perhaps = Annotated[str | None, BeforeValidator(lambda value: value or None)]
 """Text; an empty one becomes None."""
 Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]

@@ -21,8 +21,6 @@ MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
 
 @dataclass(frozen=True)
 class ReRoPESettings:
-    """Settings of ReRoPE, with the reference's defaults."""
-
     window: int = 512  # distance in tokens beyond which the relative position stays constant
     # Position from which queries are scaled; 0 for the window in the model's config.
     training_length: int = 0

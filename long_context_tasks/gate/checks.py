@@ -174,7 +174,6 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
 _Case = tuple[str, str]
 """Name of a cell and id of a case."""
 Answers = Mapping[str, Mapping[_Case, StackAnswer]]
-"""Answers of each side."""
 
 
 def check_replies(

@@ -24,13 +24,10 @@ _ROOM = 2  # B's minimum score, in margins
 _NO_ROOM = "no room to lose"  # a fault of the cases; all others are faults of a stack
 
 Document = tuple[str, list[tuple[GateCell, str]]]
-"""Name and cases of a document."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both stacks' answers to a case."""
-
     cell: str
     case: str  # id of the case
     # a, b: mean scores over the turns that B has a score for; a turn that A fails to answer gets the lowest.

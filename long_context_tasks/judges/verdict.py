@@ -15,8 +15,6 @@ TopLogprobs = tuple[tuple[str, "float | None"], ...]
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """One item to judge."""
-
     id: str  # identifies the item in messages and results
     messages: tuple[Message, ...]  # judge prompt, which contains the response to judge
     meta: Mapping[str, Any] = field(default_factory=dict)  # values for the caller; not part of the key
@@ -54,8 +52,6 @@ class Rubric:
 
 
 class Usage(NamedTuple):
-    """Token counts of calls."""
-
     replies: int = 0  # number of answered calls
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -133,8 +129,6 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts and cost of a judge run."""
-
     total: int  # number of verdicts
     judged: int  # number of verdicts with a score
     reasons: dict[str, int]  # number of verdicts without a score, by reason
@@ -159,7 +153,6 @@ class Summary:
 
 
 def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Summary:
-    """Summarize the verdicts of :func:`~long_context_tasks.judges.run.judge_all`."""
     flat = [verdict for row in verdicts for verdict in row]
     # Items with the same prompt share a call, which counts once.
     calls = {verdict.key: verdict for verdict in flat}

@@ -28,8 +28,6 @@ NOVELS, DEBATES = "novels", "debates"
 
 @dataclass(frozen=True)
 class CarrierFile:
-    """A downloadable file."""
-
     kind: str  # subfolder for the file
     name: str  # file name in that subfolder
     url: str  # download URL

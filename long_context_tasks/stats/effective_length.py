@@ -70,8 +70,6 @@ class LengthScores:
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar against which scores are tested."""
-
     words: str  # text for tables, such as "85.6 %" or "85 % of the score at the shortest length"
     heights: Mapping[int, float]  # length -> height; with fraction, the score of guessing
     # Fraction of the mean at the shortest scored length; None for a fixed bar.

@@ -283,8 +283,6 @@ def means_by_gold_bin(
 
 @dataclass(frozen=True)
 class RaterStudy:
-    """Means, correlations and distributions of raters."""
-
     items: int
     clusters: int
     means: Mapping[str, GroupMean]  # each rater's mean over the items it scored

@@ -11,8 +11,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph with its answers."""
-
     text: str  # the paragraph without line breaks
     # The paragraph's recall answers as written, in order, without repetition.
     labels: tuple[str, ...] = ()

@@ -225,7 +225,6 @@ class Dice:
         return options[int(self.random() * len(options))]
 
     def sample(self, options: Iterable[T], number: int) -> list[T]:
-        """Draw ``number`` different options in random order."""
         rest, random = list(options), self.random
         return [rest.pop(int(random() * len(rest))) for _ in range(number)]
 

@@ -5,9 +5,10 @@ a user's input is parsed and checked; :func:`option` in the type makes the field
 set only by code::
 
     @dataclass(frozen=True)
-    class TSortSettings(BuildSettings): segments: Annotated[Whole, option("Number of segments to put in order.
-        Default: 4", PANEL, ge=2, le=26)] = 4 items: Annotated[Listed[Whole], option("Numbers of options, with
-        commas", PANEL)] = () fill: bool = False  # not an option
+    class TSortSettings(BuildSettings):
+        segments: Annotated[Whole, option("Number of segments to put in order. Default: 4", PANEL, ge=2, le=26)] = 4
+        items: Annotated[Listed[Whole], option("Numbers of options, with commas", PANEL)] = ()
+        fill: bool = False  # not an option
 
 The field ``chunk_tokens`` is the option ``--chunk-tokens``. An option shared by several builders has the same
 help and panel in each. :func:`settings_of` checks the types of a user's values; ``__post_init__`` checks

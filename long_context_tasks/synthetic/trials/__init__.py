@@ -84,8 +84,6 @@ class Topic:
 
 
 class TrialWriter(PlanWriter):
-    """Generate successive abstracts."""
-
     def __init__(self, seed: int) -> None:
         super().__init__(Random(seed).random, _FILE, varied=_VARIED)
         self.numbers = DividedNumbers(seed, self.random)
