@@ -171,9 +171,7 @@ class EndpointClient:
 
     def _without_key(self, reply: Reply) -> Reply:
         """Remove the key if the reply repeats it, because replies are stored."""
-        if (
-            len(self._key) < _SHORTEST_KEY
-        ):  # a placeholder such as EMPTY, which may occur in a reply by chance
+        if len(self._key) < _SHORTEST_KEY:  # a placeholder such as EMPTY, which a reply may contain
             return reply
         text, thinking = (text.replace(self._key, "[key]") for text in (reply.text, reply.thinking))
         reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")

@@ -98,9 +98,7 @@ class Verdict:
     seed: int | None  # seed in the judge file
     key: str  # storage key of the last call
     usage: Usage = field(default_factory=Usage)  # tokens of all replies
-    spent: Usage = field(
-        default_factory=Usage
-    )  # tokens of the replies paid for by this run; the others were stored
+    spent: Usage = field(default_factory=Usage)  # tokens of replies paid for by this run
     error: str | None = None  # the endpoint's error
     top_logprobs: TopLogprobs | None = None  # log-probabilities of the reply in feedback
 

@@ -142,9 +142,7 @@ class RatingColumn:
     name: str
     scores: tuple[float | None, ...]  # on the rater's own scale; the mean if there are several seeds
     scale: tuple[float, float]  # lowest and highest score
-    by_seed: tuple[
-        tuple[float | None, ...], ...
-    ] = ()  # per answer, the scores by seed; empty with a single seed
+    by_seed: tuple[tuple[float | None, ...], ...] = ()  # scores of each answer; empty with a single seed
 
     @property
     def missing(self) -> int:
