@@ -85,8 +85,9 @@ def _repaired_tokenizer(read: Any, config: Any) -> Any:
     """Build SmolLM2's original tokenizer from the vocabulary, merges and template in the GGUF file.
 
     transformers 4 guesses the rest of a GGUF file's tokenizer, and guesses wrong here: it confuses the
-    begin-of-message token with the end token, puts it before every text, and does not split numbers into digits,
-    contrary to the file's metadata (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
+    begin-of-message token with the end token, puts it before every text, and does not split numbers into
+    digits, contrary to the file's metadata (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false,
+    ``pre`` smollm).
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

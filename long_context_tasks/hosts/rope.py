@@ -1,9 +1,9 @@
 """Describe a loaded model's RoPE settings.
 
 A lost base or factor changes every long answer, and no host reports it. transformers 4 stores
-``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, in some models one set per
-layer type. In vLLM (0.32) an override replaces all of ``rope_parameters``, so an override without a base means
-10,000.
+``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, in some models one set
+per layer type. In vLLM (0.32) an override replaces all of ``rope_parameters``, so an override without a base
+means 10,000.
 """
 
 import logging

@@ -159,8 +159,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
 
 def opening_end(text: str) -> int:
-    """Return where the sentences before an answer end, such as "Sure! Here is the order."; colons also end
-    one.
+    """Return the end of sentences that lead up to an answer, such as "Here is the order", in a text.
 
     >>> opening_end("Sure! I read it.\\nA3 fits."), opening_end("A3 fits.")
     (17, 0)

@@ -62,9 +62,9 @@ class Turn:
     """One question of a case: the unit of scoring.
 
     Attributes:
-        gold: the right answer in the benchmark's own form (a list of part numbers, "A3", ...).
-        question: text of the question, if the benchmark stores it apart from the prompt.
-        labels: question type, answer position and the like, for breakdowns.
+        gold: the correct answer in the benchmark's own format (a list of part numbers, "A3", ...).
+        question: text of the question, if the benchmark stores it separately from the prompt.
+        labels: question type, answer position and so on, for breakdowns.
     """
 
     gold: Any
@@ -132,7 +132,7 @@ class Score:
     """A score from 0 to 1, or the reason why there is none.
 
     Attributes:
-        value: the lowest value for a model failure; None for a failure on our side, which means ignore.
+        value: the lowest value for a model failure; None for a failure on our side, excluded from means.
         reason: why the value is None or the lowest.
         std: standard deviation of human scores around the value, if the judge estimates it; otherwise 0.
     """

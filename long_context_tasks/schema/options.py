@@ -180,7 +180,7 @@ def resolve_options(
     environ: Mapping[str, str] | None = None,
     kind: type[_Options] = Options,  # type: ignore[assignment]
 ) -> _Options:
-    """Resolve options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
+    """Resolve options from a host's keys (``lct_length``), then from the environment (``LCT_LENGTH``).
 
     Keys without the prefix are ignored, because hosts mix in their own; ``None`` and empty strings count as
     not given.

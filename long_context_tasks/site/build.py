@@ -1,4 +1,4 @@
-"""Builds the site: one folder of pages that open from ``file://`` without a network."""
+"""Build the site: a folder of pages that open from ``file://`` without a network."""
 
 import importlib.resources
 import importlib.util
@@ -47,20 +47,20 @@ from long_context_tasks.site.tables import (
 )
 
 MARKER = "lct-site.json"
-"""File that marks a folder as a site and lists its files."""
+"""The file that marks a folder as a site and lists its files."""
 _MOST_PLAIN = 1_000
 _PLOTLY = "plotly.min.js"
 _STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
-"""Ids of the styles that plotly adds to a page unless an element has the id; the pages' policy forbids adding any."""
+"""Ids of styles that plotly adds unless an element with that id exists; the pages' policy forbids adding any."""
 
 
 @dataclass(frozen=True)
 class BuiltSite:
     index: Path  # path of the first page
-    models: int  # number of pages of models
-    tasks: int  # number of pages of tasks
+    models: int  # number of model pages
+    tasks: int  # number of task pages
     cases: int  # number of cases that can be opened
-    size: int  # number of bytes of all files
+    size: int  # total size of all files in bytes
     files: int
 
 
@@ -71,10 +71,10 @@ def build_site(
     cases: Iterable[ShownCase] = (),
     options: SiteOptions | None = None,
 ) -> BuiltSite:
-    """Write the site into a temporary folder, then move it to its place.
+    """Write the site into a temporary folder, then move it into place.
 
     Args:
-        folder: new or empty, or with an earlier site, which is replaced; other files in it stay.
+        folder: new, empty, or with an earlier site, which is replaced; other files in it are kept.
         cases: cases to show; each is read once and not kept in memory.
 
     Raises:
@@ -144,7 +144,7 @@ class _Writer:
         template = self.environment.get_template(f"{kind}.html.j2")
         text = template.render(page=kind, root="../" * path.count("/"), figures=figures, **context)
         (self.folder / path).parent.mkdir(exist_ok=True)
-        # Unpaired surrogates cannot be encoded as UTF-8.
+        # Lone surrogates cannot be encoded as UTF-8.
         write_whole(self.folder / path, text.encode("utf-8", "replace"))
 
     def write_first_pages(self) -> None:
@@ -210,7 +210,7 @@ def templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
-        # A misspelt variable fails and does not leave a gap on a page.
+        # A misspelt variable raises an error instead of leaving a gap on a page.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -229,7 +229,10 @@ def _plotly() -> Path:
 
 @contextmanager
 def _replaced(place: Path) -> Iterator[Path]:
-    """Give a folder to write into, and put it in its place if the block succeeds; an earlier site stays if it fails."""
+    """Yield a folder to write into, and move it into place if the block succeeds.
+
+    If the block fails, an earlier site is kept.
+    """
     empty = place.is_dir() and not any(place.iterdir())
     if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(
@@ -247,7 +250,7 @@ def _replaced(place: Path) -> Iterator[Path]:
 
 
 def _others_in(place: Path) -> list[Path]:
-    """Return the files and folders that do not belong to the earlier site, such as tables that the command wrote next to it."""
+    """Return the files and folders outside the earlier site, such as tables written next to it."""
     if not place.exists():
         return []
     try:

@@ -1,6 +1,7 @@
-"""Cases as chunks that pages load on demand: a list for each run, packs of cases, and single prompts; and the links to them.
+"""Store cases as chunks that pages load on demand: a list per run, packs of cases, and single prompts.
 
-Chunks are scripts, because pages that are opened from a folder cannot fetch data but can add a script.
+Chunks are scripts, because pages opened from a folder cannot fetch data but can add a script. Links to the
+chunks are made here, too.
 """
 
 import hashlib
@@ -22,14 +23,14 @@ from long_context_tasks.site import words
 
 # Characters that could end a script or, in old browsers, a line of it.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-# An unpaired surrogate, which UTF-8 cannot encode.
+# A lone surrogate, which UTF-8 cannot encode.
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def script_json(value: Any) -> str:
     r"""Return JSON that is safe inside a script, whatever texts it contains.
 
-    Keys of objects must be our own names and never texts from outside: ``__proto__`` is a key with a meaning.
+    Object keys must be our own names, never external texts, because keys such as ``__proto__`` are special.
 
     >>> script_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'
@@ -42,7 +43,7 @@ def script_json(value: Any) -> str:
 
 
 class ChunkStore:
-    """Writes chunks into a folder, each once, named by 16 digits of the SHA-256 of its content or of a given text."""
+    """Writes each chunk once, named by 16 hex digits of the SHA-256 of its content or of a given text."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,11 +52,11 @@ class ChunkStore:
 
     @staticmethod
     def name_of(text: str) -> str:
-        """Return the name of a chunk that other chunks refer to before it is stored."""
+        """Return the name of a chunk, which other chunks may refer to before it is stored."""
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def put(self, value: Any, name: str = "") -> str:
-        """Store a JSON value and return the name of its chunk, by default the hash of the content."""
+        """Store a JSON value and return its chunk's name, by default the hash of the content."""
         text = script_json(value)
         name = name or self.name_of(text)
         if name not in self._known:
@@ -66,7 +67,7 @@ class ChunkStore:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts that distinguish a run from others of the same score, as in the tidy schema; empty if unknown."""
+    """Attributes that distinguish runs with the same score, as in the tidy schema; empty if unknown."""
 
     task: str = ""
     host: str = ""
@@ -91,7 +92,7 @@ def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
 
 
 def labels_of(facts: Sequence[RunFacts]) -> list[str]:
-    """Return the shortest labels that distinguish runs, with a number if nothing else does; empty for a single run.
+    """Return the shortest labels that distinguish runs, numbered if nothing else does; empty for one run.
 
     >>> first = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
     >>> labels_of([first, RunFacts("t", "opencompass", "", "20260131_100000", "1")])
@@ -117,17 +118,17 @@ def labels_of(facts: Sequence[RunFacts]) -> list[str]:
 class PageNames:
     """Names of pages and chunks."""
 
-    models: Mapping[str, str]  # slug of each model
-    tasks: Mapping[str, str]  # slug of each task
+    models: Mapping[str, str]  # model to slug
+    tasks: Mapping[str, str]  # task to slug
     runs: Mapping[str, RunFacts] = field(default_factory=dict)
-    case_lists: Mapping[str, str] = field(default_factory=dict)  # chunk with the list of cases of each run
+    case_lists: Mapping[str, str] = field(default_factory=dict)  # run to the chunk with its list of cases
 
     def page(self, about: str, cell: Cell) -> str:
         slug = self.models[cell.model] if about == "model" else self.tasks[cell.task]
         return f"{about}/{slug}.html"
 
     def run_links(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return label, title and chunk of the links to the cases of runs; the label is empty if there is only one link."""
+        """Return label, title and chunk of each link to runs' cases; a single link has an empty label."""
         listed = [run for run in runs if run in self.case_lists]
         known = [self.runs.get(run, RunFacts()) for run in listed]
         return [
@@ -137,14 +138,14 @@ class PageNames:
 
 
 PACK = 64_000
-"""Approximate characters of cases in a pack: small enough to load at once, large enough to keep files few."""
+"""Approximate number of characters in a pack of cases: small enough to load at once, large enough for few files."""
 
 
 @dataclass
 class _CaseList:
     rows: list[list[Any]] = field(default_factory=list)
-    waiting: list[list[Any]] = field(default_factory=list)  # cases of the pack
-    size: int = 0  # approximate number of characters of the pack
+    waiting: list[list[Any]] = field(default_factory=list)  # cases in the current pack
+    size: int = 0  # approximate number of characters in the pack
 
     def flush(self, store: ChunkStore) -> None:
         if self.waiting:
@@ -161,7 +162,10 @@ def write_cases(
     store: ChunkStore,
     titles: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], int]:
-    """Store all cases with one case and one pack per run in memory; return the chunk with each run's list, and the number of cases."""
+    """Store all cases, keeping one case and one pack per run in memory.
+
+    Return the chunk with each run's list, and the number of cases.
+    """
     runs: dict[str, _CaseList] = {}
     for case in cases:
         cell = by_run.get(case.run)
@@ -212,7 +216,7 @@ def write_cases(
 def _beside(
     runs: Sequence[str], by_run: Mapping[str, Cell], names: PageNames, lists: Mapping[str, str]
 ) -> list[list[str]]:
-    """Return the lists of cases of a task, best model first: model, label of the run among the model's runs, and chunk."""
+    """Return a task's case lists, best model first: model, label among the model's runs, and chunk."""
 
     def place(run: str) -> tuple[float, str]:
         value = by_run[run].mean.value
@@ -231,10 +235,10 @@ def _beside(
 
 
 def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
-    """Return a case for a pack: why parts are withheld; chunk, length and number of messages of the prompt; and the turns."""
+    """Return a case for a pack: why parts are withheld, prompt (chunk, length, message count), turns."""
     prompt = None
     if case.prompt is not None:
-        # The hash of a prompt is its name, so that models with the same prompt share a chunk.
+        # A prompt chunk is named after its hash, so that models with the same prompt share it.
         name = store.put(list(case.prompt))
         prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt)]
     turns = [

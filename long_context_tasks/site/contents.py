@@ -1,4 +1,4 @@
-"""Everything that the site shows in addition to runs: from the cards, the papers, the benchmarks' reports and the user."""
+"""Everything on the site in addition to runs: from the cards, papers, benchmark reports and the user."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _WER = "measured_wer"
 
 
 class CellMap(NamedTuple):
-    """A heat map of a model on a task; the model is empty if the map describes only the task."""
+    """A heat map for a model on a task; the model is empty if the map describes only the task."""
 
     model: str
     task: str
@@ -48,40 +48,42 @@ class CellMap(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteOptions:
-    title: str = "Long-context leaderboard"  # title of the leaderboard
-    made: str = ""  # date of the site as text; empty to leave it out
-    # Figures of papers; the benchmark's page shows all of them, a task's page its own.
+    title: str = "Long-context leaderboard"  # the leaderboard's title
+    made: str = ""  # the site's date as text; empty to omit it
+    # Published scores; a benchmark's page shows all of them, a task's page its own.
     published: "Sequence[PublishedScore]" = ()
-    groups: Sequence[Cell] = ()  # cells that pool groups of tasks; see pooled_cells
+    groups: Sequence[Cell] = ()  # cells that pool groups of tasks, see pooled_cells
     lengths: Sequence[FamilyLength] = ()  # effective context lengths
     heat_maps: Sequence[CellMap] = ()  # heat maps of models on tasks
-    # For each benchmark, the sections of its own report.
+    # Benchmark to the sections of its own report.
     sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
-    # For each label, its values in the order to show, with the words for each.
+    # Label to its values in display order, with the words for each.
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    label_titles: Mapping[str, str] = field(default_factory=dict)  # words for each label
-    # Labels that name a position in the context; these are also drawn as figures.
+    label_titles: Mapping[str, str] = field(default_factory=dict)  # label to its displayed words
+    # Labels that name a position in the context; these are also plotted.
     positions: Sequence[str] = ()
-    # Variants of tasks that move the answer, in order; these are drawn over one another.
+    # Task variants that move the answer, in order; these are plotted together.
     position_variants: Sequence[str] = ()
-    models: Models = field(default_factory=Models)  # the user's models with claimed windows and other facts
-    # For each task, the measured word error rate of its transcripts in percent.
+    models: Models = field(
+        default_factory=Models
+    )  # the user's models with claimed windows and other metadata
+    # Task to the measured word error rate of its transcripts, in percent.
     measured_wer: Mapping[str, float] = field(default_factory=dict)
-    chance: Mapping[str, float] = field(default_factory=dict)  # for each task, the score of guessing
-    # For each judge, a sentence about it, such as its agreement with people.
+    chance: Mapping[str, float] = field(default_factory=dict)  # task to its random-guess score
+    # Judge to a sentence about it, such as its agreement with people.
     judges: Mapping[str, str] = field(default_factory=dict)
-    benchmarks: Mapping[str, str] = field(default_factory=dict)  # title of each benchmark
-    # For each benchmark, a sentence or two with the paper.
+    benchmarks: Mapping[str, str] = field(default_factory=dict)  # benchmark to title
+    # Benchmark to a sentence or two about it, with the paper.
     benchmark_about: Mapping[str, str] = field(default_factory=dict)
-    about: Mapping[str, str] = field(default_factory=dict)  # for each task or family of tasks, a sentence
-    metrics: Mapping[str, str] = field(default_factory=dict)  # for each metric, a sentence
-    # For each task, the metric that follows the paper's code, if there is one.
+    about: Mapping[str, str] = field(default_factory=dict)  # task or task family to a sentence
+    metrics: Mapping[str, str] = field(default_factory=dict)  # metric to a sentence
+    # Task to the metric that follows the paper's code, if there is one.
     official: Mapping[str, str] = field(default_factory=dict)
-    # Metrics that describe how a model responds rather than how well, with the heading of their column.
+    # Metrics that describe how a model responds rather than how well, with their column headings.
     rates: Mapping[str, str] = field(default_factory=dict)
-    # Names of files that the caller writes next to the first page; it links to them.
+    # Names of files that the caller writes next to the first page, which links to them.
     downloads: Sequence[str] = ()
-    submit_to: str = ""  # address of the repository that takes new results; empty for none
+    submit_to: str = ""  # URL of the repository that accepts new results; empty for none
 
 
 def site_contents(
@@ -92,7 +94,7 @@ def site_contents(
     agreement: Path | None = None,
     threshold: float | None = None,
 ) -> tuple[SiteOptions, list[str]]:
-    """Return the contents of the site in addition to runs, and a note on each part that could not be made."""
+    """Return the site's contents in addition to runs, and a note on each part that could not be made."""
     collection = collected.collection
     benchmarks = sorted(collection.runs["benchmark"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
@@ -111,10 +113,10 @@ def site_contents(
                 benchmark, collected, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
         except InputError as error:
-            # The cause is often the same as for missing maps, and one note is enough.
+            # The cause is often the same as for missing heat maps, so one note suffices.
             if str(error) not in without_maps:
                 notes.append(f"{benchmark}: {error}")
-        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
+        except Exception as error:  # a plug-in may fail; the rest of the site is built without it
             failures[f"{benchmark}: sections of its own report"] = error
     judges = judge_sentences(collection, agreement, failures)
     notes += left_out(failures)
@@ -147,7 +149,7 @@ def site_contents(
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
-    """Return the tasks of each group whose mean over all splits gives every case the same weight."""
+    """Return the tasks in each group whose mean over all splits weights every case equally."""
     return {
         f"{benchmark}_{name}": [f"{benchmark}_{name}_{split}" for split in card.splits]
         for benchmark in benchmarks
@@ -164,12 +166,12 @@ def _about(card: Card) -> str:
 
 
 def judge_sentences(collection: Collection, agreement: Path | None, failures: Failures) -> dict[str, str]:
-    """Return a sentence on each judge's agreement with people; the user's file takes precedence over papers."""
+    """Return a sentence on each judge's agreement with people; the user's file overrides papers."""
     measured = {} if agreement is None else read_agreement(agreement)
     sentences: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
     for judge, settings, benchmark in rows.iter_rows():
-        # The first benchmark with a sentence about a judge decides.
+        # The first benchmark that describes a judge decides.
         if judge is None or judge in sentences:
             continue
         model = str((loads(settings or "{}") or {}).get("model") or "")
@@ -177,7 +179,7 @@ def judge_sentences(collection: Collection, agreement: Path | None, failures: Fa
         sentence = next((measured[name] for name in names if name and name in measured), "")
         try:
             sentence = sentence or catalogue.benchmark(benchmark).judge_agreement(model)
-        except Exception as error:  # of a plug-in
+        except Exception as error:  # raised by a plug-in
             failures.setdefault(f"{benchmark}: sentences on its judges", error)
         if sentence:
             sentences[judge] = sentence
@@ -185,7 +187,10 @@ def judge_sentences(collection: Collection, agreement: Path | None, failures: Fa
 
 
 def read_agreement(path: Path) -> dict[str, str]:
-    """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca compare``."""
+    """Read a sentence on each rater's agreement with people from a file.
+
+    The file is written by ``lct judge compare`` or ``lct orca compare``.
+    """
     try:
         content = loads(path.read_bytes())
         sentences = (
@@ -244,7 +249,7 @@ def _are_people(name: str) -> bool:
 
 
 def measured_wer(collection: Collection) -> dict[str, float]:
-    """Return the mean word error rate of each task over its clusters, in percent, from the labels of its scores."""
+    """Return each task's mean word error rate over clusters, in percent, from its score labels."""
     labelled = (
         collection.scores.filter(pl.col("labels").is_not_null())
         .select("run", "cluster", "labels")
@@ -269,9 +274,9 @@ def measured_wer(collection: Collection) -> dict[str, float]:
 def heat_maps(
     collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None, failures: Failures
 ) -> "tuple[list[CellMap], list[str]]":
-    """Return the heat maps of the cells, and a note on cells without one, with the reason; ``failures`` grows."""
+    """Return the cells' heat maps, and a note on cells without one; ``failures`` is updated in place."""
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
-    # Heat maps need the data of the task. By task, so that they are loaded once.
+    # Heat maps need the task's data. Sorted by task, so that each is loaded once.
     for cell in sorted(cells, key=lambda cell: cell.task):
         benchmark = catalogue.benchmark(cell.benchmark)
         if not benchmark.has_heat_maps:
@@ -279,12 +284,12 @@ def heat_maps(
         rows = collected.collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
             runs, _ = scored_runs(collected, wanted, rows)
-            # Without the host, so that the repeats of a cell on several hosts count together.
+            # The host is dropped, so that a cell's repeats on several hosts count together.
             heat = benchmark.heat_maps([replace(run, host="") for run in runs])
         except InputError as error:
             without.append(f"{cell.task}, {cell.model}: {error}")
             continue
-        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
+        except Exception as error:  # a plug-in may fail; the rest of the site is built without it
             failures.setdefault(f"{cell.benchmark}: heat maps", error)
             continue
         label = words.setting_label(words.settings(cell.settings), cell.judge)

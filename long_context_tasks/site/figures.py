@@ -1,4 +1,4 @@
-"""Data of the figures that figures.js draws; it also shows the numbers of every figure as a table."""
+"""Data for the plots that figures.js draws; it also shows every plot's numbers as a table."""
 
 import math
 import re
@@ -16,13 +16,13 @@ from long_context_tasks.site.words import scale_top, tokens
 from long_context_tasks.stats.means import Mean
 
 MOST_LINES = 6
-"""Maximum number of curves in a figure that readers can distinguish."""
+"""Maximum number of curves in a plot, so that readers can distinguish them."""
 
 _WER = re.compile(r"(^|_)wer[0-9]+")
 
 
 class Figure(NamedTuple):
-    title: str  # heading of the figure
+    title: str  # heading of the plot
     caption: str  # how to read it
     data: Mapping[str, Any]  # data for figures.js
 
@@ -39,9 +39,10 @@ def length_figures(
     options: SiteOptions,
     title: str,
 ) -> list[Figure]:
-    """Return figures of score against length, with a line for each name with two lengths or more; rates and points are separate.
+    """Return plots of score against length, with a curve per name that has at least two lengths.
 
-    ``cells`` has at most one cell for each name and length; ``windows`` are claimed context lengths to mark, by label.
+    Rates and points are plotted separately. ``cells`` has at most one cell per name and length; ``windows``
+    are claimed context lengths to mark, by label.
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
@@ -60,13 +61,13 @@ def length_figures(
 def wer_figures(
     cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions, title: str
 ) -> list[Figure]:
-    """Return figures of score against word error rate: the measured rate if known, or else the target."""
+    """Return plots of score against word error rate: the measured rate if known, otherwise the target."""
     noisy = {(cell.family, plain_variant(cell)) for cell in cells if cell.wer is not None}
 
     def place(cell: Cell) -> float | None:
         if (cell.family, plain_variant(cell)) not in noisy:
             return None
-        # The task without noise has the transcripts as people wrote them.
+        # The task without noise has the transcripts as written by people.
         return options.measured_wer.get(cell.task, float(cell.wer) if cell.wer is not None else 0.0)
 
     measured = {cell.task in options.measured_wer for cell in cells if cell.wer is not None}
@@ -132,7 +133,7 @@ def position_figures(
 
 
 def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
-    """Return figures of score by the position to which variants of a task move the answer, for each length."""
+    """Return plots of score against answer position, as set by a task's variants, one per length."""
     places = {variant: number for number, variant in enumerate(options.position_variants)}
     groups: dict[tuple[int, bool], dict[str, dict[str, Mean]]] = {}
     for cell in cells:
@@ -163,12 +164,12 @@ def _place_figure(title: str, lines: Sequence[_Named], values: Sequence[str], po
 
 
 def plain_variant(cell: Cell) -> str:
-    """Return the variant of a cell without its noise: ``czech_wer20`` becomes ``czech``."""
+    """Return a cell's variant without its noise: ``czech_wer20`` becomes ``czech``."""
     return _WER.sub("", cell.variant or "").strip("_")
 
 
 def line_name(cell: Cell, *, noise: bool = False) -> str:
-    """Return family, variant, settings and judge of a cell for a legend; with ``noise``, the variant is without its noise."""
+    """Return a cell's family, variant, settings and judge for a legend; ``noise`` drops the noise variant."""
     variant = plain_variant(cell) if noise else cell.variant
     settings = words.settings(settings_without_length(cell.settings))
     family = words.short_name(cell.family, cell.benchmark)
@@ -184,7 +185,7 @@ def _parts(
     place: Callable[[Cell], float | None],
     x_title: str,
 ) -> Iterator[tuple[Sequence[_Line], dict[str, Any]]]:
-    """Yield the lines of each figure with the data to draw; a line has two places or more, in order."""
+    """Yield each plot's curves with the data to draw; a curve has at least two points, in order."""
     # Rates and points need different axes.
     for points in (False, True):
         places: dict[str, dict[float, Cell]] = {}
@@ -197,7 +198,7 @@ def _parts(
             for line, by_place in places.items()
             if len(by_place) > 1
         ]
-        # More lines than readers can distinguish go into further figures.
+        # More curves than readers can distinguish are split over several plots.
         for start in range(0, len(lines), MOST_LINES):
             part = lines[start : start + MOST_LINES]
             means = [(line, [(x, cell.mean) for x, cell in by_place]) for line, by_place in part]
@@ -207,7 +208,7 @@ def _parts(
 def _curves(
     lines: Sequence[tuple[str, Sequence[tuple[float, Mean]]]], x_title: str, points: bool
 ) -> dict[str, Any]:
-    """Return lines for figures.js: the name of each, and x, mean, low, high, n and total of its places."""
+    """Return curves for figures.js: each one's name, and x, mean, low, high, n and total of its points."""
     highs = [mean.high for _, line in lines for _, mean in line if not math.isnan(mean.high)]
     return {
         "kind": "curves",
@@ -224,7 +225,7 @@ def _curves(
 
 
 def _by_length(lines: Sequence[_Line], values: Mapping[str, float]) -> list[list[float]]:
-    """Return the value of the tasks at each length, chance for example; empty if lines disagree."""
+    """Return the tasks' value, such as chance, at each length; empty if curves disagree."""
     by_length: dict[float, set[float]] = {}
     for _, line in lines:
         for x, cell in line:

@@ -1,4 +1,4 @@
-"""The data that the templates of pages lay out: first page, models, tasks, benchmarks, and how to submit a model."""
+"""The data laid out by page templates: first page, models, tasks, benchmarks, and how to submit a model."""
 
 import json
 import math
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
 _BESIDE = 4
-"""Models whose answers the page of cases shows side by side; ``MOST`` of case.js must agree."""
+"""Number of models whose answers a case page shows side by side; ``MOST`` of case.js must agree."""
 _DIGITS = 10_000_000
 
 
@@ -55,8 +55,8 @@ def index_payload(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data of the leaderboard for index.js, small enough that 200 models x 100 tasks fit in one script."""
-    # Texts from outside are values of lists and never keys, because keys such as __proto__ have a meaning in JavaScript.
+    """Return the leaderboard data for index.js, small enough for 200 models x 100 tasks in one script."""
+    # External texts are list values, never keys, because keys such as __proto__ are special in JavaScript.
     leaves = ordered_leaves(leading)
     groups: dict[tuple[str, ...], int] = {}
     leaf_rows = []
@@ -100,7 +100,7 @@ def _cell_columns(
     leaves: Sequence[Leaf],
     hosts: Sequence[str],
 ) -> list[list[int | None]]:
-    """Return columns of numbers: model, leaf, mean, low, high, n, total, bits of hosts, ranked."""
+    """Return columns of numbers: model, leaf, mean, low, high, n, total, host bits, ranked."""
     place = {name: number for number, name in enumerate(models)}
     number_of = {leaf: number for number, leaf in enumerate(leaves)}
     bit = {host: 1 << number for number, host in enumerate(hosts)}
@@ -118,9 +118,12 @@ def _whole(value: float) -> int | None:
 
 
 def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> list["PublishedScore"]:
-    """Choose one published figure for each model and task: over all cases, by the headline, the official metric or the first one."""
+    """Choose one published score per model and task, over all cases.
+
+    It is the one on the headline metric, otherwise on the official metric, otherwise the first.
+    """
     metrics = {leaf.task: cell.metric for leaf, cell in leaves.items()}
-    # A figure for part of the cases is not comparable with a column of all cases.
+    # A score on part of the cases is not comparable with a column on all cases.
     papers = [paper for paper in options.published if not paper.subset and paper.task in metrics]
 
     def preference(paper: "PublishedScore") -> tuple[bool, bool]:
@@ -139,7 +142,10 @@ def _published_rows(
     leaves: Mapping[Leaf, Cell],
     options: SiteOptions,
 ) -> list[list[Any]]:
-    """Return rows of model, leaf, value x :data:`_DIGITS`, n, metric, source, and 1 if the metric is not comparable with the column."""
+    """Return rows of model, leaf, value x :data:`_DIGITS`, n, metric and source.
+
+    The last item is 1 if the metric is not comparable with the column.
+    """
     return [
         [
             *(papers.index(paper.model), number, _whole(paper.score), paper.n, paper.metric, paper.source),
@@ -160,10 +166,13 @@ def model_context(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data of a model's page: the cells that the leaderboard shows, and others, such as older versions of a task."""
+    """Return the data for a model's page.
+
+    ``cells`` are those shown on the leaderboard; ``others`` are the rest, such as older versions of a task.
+    """
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
-    known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # a name may be empty
+    known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # allows an empty name
     figures, tables = [], []
     for benchmark, of_benchmark in grouped(ordered, lambda cell: cell.benchmark).items():
         title = options.benchmarks.get(benchmark, benchmark)
@@ -173,7 +182,7 @@ def model_context(
             of_benchmark, lambda cell: line_name(cell, noise=True), options, f"{title}: noise"
         )
         figures += moved_figures(of_benchmark, lambda cell: line_name(replace(cell, variant="")), options)
-        # Settings that all cells share are in the caption and not in the rows.
+        # Settings shared by all cells are in the caption, not in the rows.
         shared = words.shared(words.settings(cell.settings) for cell in of_benchmark)
         caption = words.joined(title, words.settings_label(shared))
         tables.append((caption, rows_of(of_benchmark, "task", names, options, tops, shared)))
@@ -198,7 +207,10 @@ def model_context(
 
 
 def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
-    """Return the runs of a model, and the configurations (facts and settings) that they refer to by number, from 1."""
+    """Return a model's runs, and the configurations to which they refer by number, from 1.
+
+    A configuration combines a run's metadata and settings.
+    """
     configs: dict[tuple[tuple[tuple[str, str], ...], str], int] = {}
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
@@ -220,7 +232,7 @@ def _known_settings(row: Mapping[str, Any]) -> str:
     """Return all settings of a run as indented JSON, without secrets."""
     columns = {"options": "options", "judge": "judge_settings", "provenance": "provenance"}
     values = {name: held_settings(row[column]) for name, column in columns.items()}
-    # Judges' settings and provenance may hold addresses with keys.
+    # Judge settings and provenance may contain URLs with API keys.
     known = without_secrets({name: value for name, value in values.items() if value})
     return json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True)
 
@@ -233,7 +245,7 @@ def task_context(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data of a task's page; ``family`` has the cells that the leaderboard shows, of all tasks of the family."""
+    """Return the data for a task's page; ``family`` has the leaderboard's cells for the task's family."""
     tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
     shown = [cell for members in tables.values() for cell in members]
@@ -250,11 +262,11 @@ def task_context(
             figures = [paper_row(each, options, tops[leaf], one.metric) for each in papers]
             rows += sorted(
                 figures, key=lambda row: not row["sort"]
-            )  # figures that are not comparable come last
+            )  # scores that are not comparable come last
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
     models = list(dict.fromkeys(cell.model for cell in shown))[:MOST_LINES]
-    # In reverse, so that the best row of a model counts.
+    # In reverse, so that each model's best row counts.
     order = {cell.model: place for place, cell in reversed(list(enumerate(shown)))}
     split = sorted(
         (each for each in breakdowns if each.cell.task == task),
@@ -283,7 +295,7 @@ def task_context(
 
 
 def _side_by_side(cells: Sequence[Cell], names: PageNames) -> str:
-    """Return the address of the cases of the first models side by side; empty with fewer than two models."""
+    """Return the URL of the page with the top models' cases side by side; empty for a single model."""
     lists = [links[0][2] for cell in cells if (links := names.run_links(cell.runs))][:_BESIDE]
     return "/".join([lists[0], "0", *lists[1:]]) if len(lists) > 1 else ""
 
@@ -295,7 +307,7 @@ def _task_figures(
     split: Sequence[Breakdown],
     options: SiteOptions,
 ) -> list[Any]:
-    """Return the figures of the first models, of cells that are comparable with the first table."""
+    """Return plots for the top models, drawn only from cells comparable with the first table."""
 
     def setting(cell: Cell) -> tuple[str, str]:
         return cell.judge or "", settings_without_length(cell.settings)
@@ -324,7 +336,7 @@ def _task_figures(
 def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: PageNames, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return the data of a benchmark's page; heat maps of its sections are on the pages of their models and tasks."""
+    """Return the data for a benchmark's page; its sections' heat maps are on model and task pages."""
     in_order = sorted(cells, key=lambda c: (c.family, c.wer or -1, c.variant, c.length or 0, c.task))
     groups = grouped(
         (cell for cell in options.groups if cell.benchmark == benchmark and cell.model in names.models),
@@ -375,8 +387,8 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
 def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
     rows = []
     for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
-        # The folder of built cases is different for everyone.
-        # Generation arguments are given to the host, not to the task.
+        # The folder of built cases differs for everyone, and generation arguments are given to the host, not
+        # to the task.
         task_options = {
             key: value
             for key, value in held_settings(settings).items()

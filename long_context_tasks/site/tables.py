@@ -1,4 +1,4 @@
-"""Columns of the leaderboard, and rows of the tables on pages."""
+"""The leaderboard's columns, and the rows of tables on pages."""
 
 import math
 from collections import Counter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
 About = Literal["model", "task"]
-"""Subject of the rows of a table: models on a task's page, tasks on a model's page."""
+"""Subject of a table's rows: models on a task's page, tasks on a model's page."""
 MOST_VALUES = 12
 """Labels with more values, such as ids, get no table."""
 _Item = TypeVar("_Item")
@@ -42,7 +42,7 @@ def interval_text(mean: Mean, *, points: bool) -> str:
 
 
 def bar_ends(mean: Mean, top: float) -> str:
-    """Return low, mean and high in per mille of a scale from 0 to ``top`` for the script that draws bars; empty without a mean."""
+    """Return low, mean and high in per mille of ``top`` for the bar script; empty without a mean."""
     if not math.isfinite(mean.value):
         return ""
     known = math.isfinite(mean.low) and math.isfinite(mean.high)
@@ -63,7 +63,7 @@ class Leaf:
     """A column of the leaderboard, whose cells are comparable."""
 
     task: str
-    judge: str  # name of the judge; empty for none
+    judge: str  # the judge's name; empty if there is none
     settings: str = ""  # settings that differ from the defaults, in words
 
 
@@ -72,10 +72,13 @@ def leaf_of(cell: Cell) -> Leaf:
 
 
 def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:
-    """Choose the cell to show for each model and column: the newest version, then a ranked one, then the newest; return also the others."""
+    """Choose the cell shown for each model and column; also return the others.
+
+    The newest version is preferred, then a ranked cell, then the newest cell.
+    """
     cells = list(cells)
     best: dict[tuple[str, Leaf], Cell] = {}
-    # Scores of an older version are never shown in place of newer ones, even if only they are ranked.
+    # Older versions never replace newer ones, even if only the older ones are ranked.
     for cell in sorted(cells, key=lambda cell: (cell.version, cell.ranked, moment(cell.made)), reverse=True):
         best.setdefault((cell.model, leaf_of(cell)), cell)
     columns = [(cell.model, leaf_of(cell)) for cell in cells]
@@ -84,7 +87,7 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
 
 
 def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]:
-    """Return the columns with one of their cells, ordered by benchmark, family, variant (plain first) and length."""
+    """Return the columns, each with a cell, by benchmark, family, variant (plain first) and length."""
     any_cell: dict[Leaf, Cell] = {}
     for (_, leaf), cell in leading.items():
         any_cell.setdefault(leaf, cell)
@@ -99,7 +102,7 @@ def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]
 
 
 def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
-    """Return the upper end of the bars of each column; all columns of a metric of a benchmark share it."""
+    """Return the upper end of each column's bars, shared within a benchmark and metric."""
     scales: dict[Leaf, tuple[str, str, bool]] = {}
     highest: dict[tuple[str, str, bool], float] = {}
     for cell in cells:
@@ -110,7 +113,7 @@ def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
 
 
 def is_score(paper: "PublishedScore", headline: str, options: SiteOptions) -> bool:
-    """Return whether a published figure is by the headline or the card's official metric."""
+    """Return whether a published score is on the headline metric or the card's official metric."""
     return paper.metric in (headline, options.official.get(paper.task))
 
 
@@ -129,8 +132,11 @@ def rows_of(
     tops: Mapping[Leaf, float],
     shared: str = "",
 ) -> list[dict[str, Any]]:
-    """Return cells as rows of a table of scores; ``shared`` are settings in words that the caption of the table has already."""
-    # Texts are formatted here because formatting them in a template takes several times as long.
+    """Return cells as table rows of scores.
+
+    ``shared`` lists the settings (in words) already given in the table's caption.
+    """
+    # Texts are formatted here, because formatting them in a template takes several times as long.
     rows = []
     for cell in cells:
         mean, settings = cell.mean, words.settings(cell.settings)
@@ -140,7 +146,7 @@ def rows_of(
                 "paper": None,
                 "name": _name(cell, about),
                 "page": names.page(about, cell),
-                # Anchors must be unique, and several settings of a model share this one.
+                # Anchors must be unique, and a model's settings would all share this one.
                 "anchor": "" if settings else f"{about}-{anchor}",
                 "ranked": cell.ranked,
                 "settings": "" if settings == shared else words.settings_label(settings),
@@ -161,7 +167,7 @@ def rows_of(
 
 
 def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
-    """Return name, value, interval and description of the metrics other than the headline."""
+    """Return name, value, interval and description of all metrics except the headline."""
     others = []
     for metric, mean in cell.official.items():
         if metric != cell.metric:
@@ -202,9 +208,10 @@ def notes_of(cell: Cell) -> list[str]:
 
 
 def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> dict[str, Any]:
-    """Return a published figure as a row about its model.
+    """Return a published score as a row about its model.
 
-    A figure by another metric than ``metric`` is marked, and has no bar and no place among the scores unless it is the official metric.
+    A score on another metric than ``metric`` is marked. Unless that is the official metric, it has no bar and
+    is not ranked among the scores.
     """
     notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
     other = metric not in ("", paper.metric)
@@ -225,8 +232,8 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
 @dataclass(frozen=True)
 class Breakdown:
     cell: Cell
-    label: str  # name of the label, such as position
-    # Values of the label with the mean over their turns, in the order to show.
+    label: str  # the label's name, such as position
+    # The label's values with the mean over their turns, in display order.
     groups: Sequence[tuple[str, Mean]]
 
     @property
@@ -240,9 +247,10 @@ def label_breakdowns(
     cells: Sequence[Cell],
     orders: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Breakdown]:
-    """Return means of the turns of each cell by each label with 2 to :data:`MOST_VALUES` values and two turns or more per value.
+    """Return the means of each cell's turns by label.
 
-    ``orders`` has, for labels with a given order, their values in that order with the words for each.
+    Labels need 2 to :data:`MOST_VALUES` values with at least two turns per value on average. ``orders``
+    gives, for labels with a fixed order, their values in that order with the words for each.
     """
     return [
         breakdown
@@ -280,7 +288,7 @@ def _breakdowns(
 
 
 def _parsed_labels(text: str) -> dict[str, str]:
-    """Return the labels that are words, whole numbers, true or false."""
+    """Return the labels whose values are words, whole numbers or booleans."""
     spelled = {True: "yes", False: "no"}
     return {
         name: spelled[value] if isinstance(value, bool) else str(value)
@@ -313,7 +321,7 @@ def label_tables(
 def quality_table(
     cells: Sequence[Cell], about: About, names: PageNames, rates: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return coverage, reasons and rates of each cell; reasons and rates that no cell has are left out."""
+    """Return coverage, reasons and rates per cell, omitting reasons and rates that no cell has."""
     if not cells:
         return None
     counted: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Names, settings and times in the form that pages show, and names of files."""
+"""Format names, settings and times for pages, and make file names."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def tokens(length: int | None) -> str:
 
 
 def day(made: str) -> str:
-    """Return the day of a time as a host wrote it; the text itself if it has fewer than eight digits."""
+    """Return the day from a host's time text, or the text itself if it has fewer than eight digits."""
     digits = moment(made)
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if len(digits) >= 8 else made
 
@@ -38,10 +38,10 @@ def judged_by(judge: str | None) -> str:
     return f"judge {judge}" if judge else ""
 
 
-# Sites have thousands of cells with a few different settings.
+# A site has thousands of cells with only a few different settings.
 @lru_cache(maxsize=10_000)
 def settings(text: str) -> str:
-    """Return the settings of a cell that differ from the defaults in a few words.
+    """Describe in a few words the settings of a cell that differ from the defaults.
 
     >>> settings('{"lct_answer_budget": 96, "lct_cases": "mine"}'), settings('{"lct_n": 6, "lct_cases": "cases"}'), settings("{}")
     ('answer budget 96, built cases mine', 'first 6 cases, built cases', '')
@@ -49,7 +49,7 @@ def settings(text: str) -> str:
     parts = []
     for name, value in held_settings(text).items():
         if name == "lct_n" and type(value) is int:
-            # "n 6" could be taken for the number of cases behind a score.
+            # "n 6" could be mistaken for the number of cases behind a score.
             parts.append(f"first {value} case{'' if value == 1 else 's'}")
         else:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -60,12 +60,12 @@ def settings(text: str) -> str:
 
 
 SHORT = 48
-"""Characters of settings that fit into a heading."""
+"""Number of characters of settings that fit into a heading."""
 _PART = 20
 
 
 def settings_label(text: str) -> str:
-    """Return a short name for settings in words; cut ones get four digits of a hash, and the legend of the page has the full text.
+    """Return a short name for settings in words; truncated ones end in four digits of a hash.
 
     >>> settings_label("built cases a-folder-with-a-long-name-of-its-own, answer budget 96")
     'built cases a-folde…, answer budget 96 (6ef4)'
@@ -86,13 +86,13 @@ def setting_label(settings_text: str, judge: str | None) -> str:
 
 
 def long_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Return the full text of all settings that pages abbreviate, by their short name, for a legend."""
+    """Map the short names of abbreviated settings to their full text, for a page's legend."""
     in_words = (settings(text) for text in texts)
     return dict(sorted((settings_label(each), each) for each in in_words if len(each) > SHORT))
 
 
 def shared(texts: Iterable[str]) -> str:
-    """Return the text if all are equal; empty if two differ."""
+    """Return the common text if all are equal, otherwise an empty string."""
     different = set(texts)
     return different.pop() if len(different) == 1 else ""
 
@@ -103,7 +103,7 @@ def length_name(length: FamilyLength) -> str:
 
 
 def outcomes(length: EffectiveLength) -> str:
-    """Return the lengths by their outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, and those without scores."""
+    """Group the lengths by outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, plus unscored ones."""
     groups: dict[str, list[str]] = {}
     for each in length.lengths:
         name = f"{each.outcome} at" if each.n else "no scores at"
@@ -121,14 +121,14 @@ def label_title(name: str, titles: Mapping[str, str]) -> str:
 
 
 def scale_top(high: float, *, points: bool) -> float:
-    """Return the upper end of the bars of a column: 1 for rates, and for points the smallest usual scale that contains them."""
+    """Return the upper end of a column's bars: 1 for rates, or the smallest usual scale for points."""
     if not points:
         return 1.0
     return next((top for top in (5.0, 10.0, 100.0) if high <= top), high)
 
 
 def short_name(task: str, benchmark: str) -> str:
-    """Return a task or family without the benchmark's name, for use under a heading that has it."""
+    """Strip the benchmark's name from a task or family name, for use under a heading that shows it."""
     return task.removeprefix(f"{benchmark}_") or task
 
 

@@ -78,7 +78,7 @@ def find_markers(text: str, domain: str) -> list[str]:
 def split_sections(text: str, domain: str) -> dict[str, str]:
     """Map each marker to the stripped text after it, splitting as the official code does.
 
-    Text before the first marker is dropped. A marker that occurs twice keeps its first position and its last text.
+    Text before the first marker is dropped. A repeated marker keeps its first position and its last text.
 
     >>> split_sections("Here: <Section 1> One. <Section 2>\\n", "books")
     {'<Section 1>': 'One.', '<Section 2>': ''}
@@ -94,7 +94,7 @@ def sections_of(case: Case, documents: Documents | Mapping[str, str]) -> dict[st
 
 
 def split_case(case: Case, turn: int, documents: Documents) -> "Parts":
-    """Split the user message into the marked context and the text after it, to measure information coverage."""
+    """Split the user message into context and question, to measure information coverage."""
     # Imported here because only information coverage needs it.
     from long_context_tasks.coverage.items import Parts, split_by_documents
 

@@ -41,7 +41,7 @@ _MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
 
 
 class LengthSpan(NamedTuple):
-    """A range of token counts, ``low`` inclusive and ``high`` exclusive; a single length if both are equal."""
+    """A range of token counts from ``low`` to below ``high``; a single length if both are equal."""
 
     low: int
     high: int
@@ -76,7 +76,7 @@ def position_text(place: int, bins: int) -> str:
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """The score of a case, or of one label or section in it, with the attributes by which scores are grouped."""
+    """The score of a case, or of one label or section in it, with attributes for grouping."""
 
     key: tuple[Hashable, ...]  # identical across runs
     domain: str

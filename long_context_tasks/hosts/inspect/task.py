@@ -160,8 +160,8 @@ async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tup
 def response_text(output: ModelOutput) -> str:
     """Return the response in the other hosts' format, with the thinking in the text, as scoring expects.
 
-    inspect_ai separates the thinking. Thinking separated by the server counts only if no answer follows. White
-    space next to the tags is lost.
+    inspect_ai separates the thinking. Thinking separated by the server counts only if no answer follows.
+    White space next to the tags is lost.
     """
     message = output.message
     parts = message.content if isinstance(message.content, list) else []
@@ -258,7 +258,7 @@ def host_score(
     turns: Sequence[CaseScores],
     verdicts: Sequence[Sequence[Verdict]],
 ) -> HostScore:
-    """Return a score: its value, the mean over turns, is for inspect_ai's pages, its metadata hold details."""
+    """Return a score: the value (mean over turns) is for inspect_ai's pages, the metadata hold details."""
     rows = [
         {
             "scores": {name: turn[name].value for name in task.metrics},

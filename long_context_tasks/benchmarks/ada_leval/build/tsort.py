@@ -109,8 +109,8 @@ def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
 class Passage:
     """The position of a case in a book, in paragraphs.
 
-    ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and ``[edges[-1], after)`` is the
-    text after.
+    ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and
+    ``[edges[-1], after)`` is the text after.
     """
 
     before: int

@@ -43,7 +43,7 @@ def family_of(task: str, edition: str = SYNTHETIC) -> str:
 
 
 def name_of(task: str, domain: str, edition: str = SYNTHETIC) -> str:
-    """Return the name of a task, such as ``ethic_recall_medicine_synthetic``, which also names its case file."""
+    """Return the name of a task and its case file, such as ``ethic_recall_medicine_synthetic``."""
     return "_".join([task_name(task, domain), *_suffix(task, edition)])
 
 

@@ -128,7 +128,7 @@ class Maker:
         return draft.tokens_in(self.tokenizers[0])
 
     def scale(self) -> float:
-        """Return the cl100k tokens, in which generators count, per token of the length's tokenizer, plus 5 %."""
+        """Return cl100k tokens (used by generators) per token of the length's tokenizer, plus 5 %."""
         if self.tokenizers[0].name == CL100K:
             return 1.0
         sample = JOINT.join(each.text for each in self.writings.document(self.seed)(3000).paragraphs)
