@@ -68,8 +68,6 @@ def encode(tokenizer: Any, text: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Window:
-    """The context window of a run."""
-
     tokens: int | None = None  # size in tokens; None if unknown
     count: Counter | None = None  # returns a text's token count; None if tokens cannot be counted
     source: str = UNCHECKED  # lct_window, IN_CL100K or host; written into the results

@@ -159,7 +159,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
 
 def opening_end(text: str) -> int:
-    """Return the end of sentences that lead up to an answer, such as "Here is the order", in a text.
+    """Return the end of the sentences that precede an answer, such as "Here is the order", in a text.
 
     >>> opening_end("Sure! I read it.\\nA3 fits."), opening_end("A3 fits.")
     (17, 0)

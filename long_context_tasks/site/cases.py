@@ -116,8 +116,6 @@ def labels_of(facts: Sequence[RunFacts]) -> list[str]:
 
 @dataclass(frozen=True)
 class PageNames:
-    """Names of pages and chunks."""
-
     models: Mapping[str, str]  # model to slug
     tasks: Mapping[str, str]  # task to slug
     runs: Mapping[str, RunFacts] = field(default_factory=dict)

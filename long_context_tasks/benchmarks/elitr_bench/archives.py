@@ -76,8 +76,6 @@ class _QuestionFile(PublishedRow):
 
 @dataclass(frozen=True)
 class PublishedResponse:
-    """A published response with its scores."""
-
     meeting: str
     question: PublishedQuestion
     model: str  # the model's name in the paper

@@ -46,8 +46,6 @@ _TEXT = frozenset(("label", "setting", "seeds"))
 
 @dataclass(frozen=True)
 class ScoredQuestion:
-    """The score of one answer."""
-
     meeting: str  # the cluster for intervals
     question: str
     type: str
@@ -97,8 +95,6 @@ def paired_difference(
 
 @dataclass(frozen=True)
 class SettingRuns:
-    """All runs of a setting."""
-
     first: ScoredRun  # source of the properties that all runs share
     runs: list[list[ScoredQuestion]]  # one list per run and repeat
     seeds: list[str]  # each list's host seed; empty if unknown

@@ -311,7 +311,10 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
 
 
 def stages() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a run's ``infer`` and ``eval``, as Slurm jobs if LCT_SLURM_PARTITION is set."""
+    """Return a run's ``infer`` and ``eval`` configs.
+
+    They use LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set.
+    """
     workers = whole("LCT_WORKERS", 1)
     runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):

@@ -115,7 +115,7 @@ def _place(config: Mapping[str, Any], result: Result | None) -> TablePlace:
 
 
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
-    """Print OpenCompass' table with the main metrics, then ours by length.
+    """Prints OpenCompass' table with the main metrics, then ours by length.
 
     The process exits with status 1 if results are missing or outdated.
     """

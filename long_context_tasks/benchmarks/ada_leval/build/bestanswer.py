@@ -258,7 +258,7 @@ class _Selection:
             counter[reason] += count
 
     def figures(self, case: Case) -> dict[str, float]:
-        """Return whether an own rival is shown, and how often word overlap finds the gold, in per cent."""
+        """Return how often a rival answer is shown and word overlap finds the gold, in per cent."""
         store = self._texts.store
         asked = case.inputs["question"]
         question = _words(store[int(asked)])

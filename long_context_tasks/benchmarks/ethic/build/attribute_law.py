@@ -500,7 +500,10 @@ def _masked_pages(
     annotator: Annotator,
     citations: Mapping[tuple[str, str], Sequence[CitationSpan]],
 ) -> tuple[dict[tuple[str, str], str], Counter[str]]:
-    """Return a mapping from (target, page) to the masked page, with counts of ignored and late masks."""
+    """Return a mapping from (target, page) to the masked page, and counts of corrections.
+
+    The counts are of spans that were ignored and of pages on which names were masked afterwards.
+    """
     # Each page once, although several lengths show it.
     pages = {
         (group.target.id, page.chunk.text): group.target

@@ -28,7 +28,7 @@ _SLOT = re.compile(r"<(\w+)>")
 
 
 class NoCase(Exception):
-    """Raised when a document yields no case of a given length; the message is the tallied reason."""
+    """Raised when a document yields no case of a given length; the message is the reason."""
 
 
 C = TypeVar("C")  # a planned context from which a case is drafted

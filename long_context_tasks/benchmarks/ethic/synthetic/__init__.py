@@ -126,7 +126,7 @@ def _made(
     settings: SyntheticSettings,
     wanted: tuple[int, Sequence[int]],
 ) -> Mapping[int, MadeCases]:
-    """Make the cases with one number, at each of its lengths."""
+    """Make the cases for one case number, at each of its lengths."""
     number, lengths = wanted
     task, edition = _task_and_edition(family)
     genre = GENRES[domain] if edition == SYNTHETIC else recast_genre(Options(carriers=source), domain)
@@ -153,10 +153,10 @@ def make_cases(
     number: int,
     writings: Writings,
 ) -> Sequence[MadeCase]:
-    """Make the case with a number, or all cases on its document.
+    """Make the case with the given number, or all cases on its document.
 
-    Up to ``WRITINGS`` documents are tried; the first that yields a case is used. The task is recall,
-    organize, attribute or sections. ``writings`` are shared by all lengths with the same number.
+    Up to ``WRITINGS`` documents are tried; the first that yields a case is used. The task is recall, organize,
+    attribute or sections. ``writings`` are shared by all lengths with the same number.
     """
     make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
