@@ -113,7 +113,7 @@ class StoredCase:
     cluster: str | None = None
     labels: _Labels = field(default_factory=dict)
     turn_labels: tuple[_Labels, ...] = ()
-    # Tokens of prompt and answer of a case with one turn, as the model's server counted them; None if unknown.
+    # Prompt and answer tokens of a single-turn case, as counted by the model's server; None if unknown.
     tokens: tuple[int, int] | None = None
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from long_context_tasks.schema.options import parse_length
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 
 Source = Literal["published", "seed", "recast", "built"]
-"""Origin of cases: published files, a seed, a seed with carriers (``lct_carriers``), or only folders built by the user (``lct_cases``)."""
+"""Origin of cases: published files, a seed, a seed with carriers (``lct_carriers``), or user-built folders."""
 Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 
@@ -111,7 +111,7 @@ class TaskCard(_CardPart):
     answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
     splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
-    lengths: Lengths = ()  # names of the task's lengths, shortest first; empty if the texts keep their natural length
+    lengths: Lengths = ()  # names of the task's lengths, shortest first; empty if texts keep their length
     bounds: Mapping[str, int] = {}  # length name to the maximum number of cl100k tokens per case in the paper
     build: Mapping[str, Any] = {}  # settings of the case builder, as in the paper
     files: Mapping[str, str] = {}  # length name to published file name

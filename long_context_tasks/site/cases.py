@@ -136,7 +136,7 @@ class PageNames:
 
 
 PACK = 64_000
-"""Approximate number of characters in a pack of cases: small enough to load at once, large enough for few files."""
+"""Approximate number of characters in a pack of cases: small enough to load at once, but few files."""
 
 
 @dataclass

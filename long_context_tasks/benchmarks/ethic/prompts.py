@@ -47,7 +47,8 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
     # Some chat templates reject an empty system message or render it.
     if style == CHAT:
         return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
-    # Not str.format, because the texts may contain braces. The user message comes last, so that nothing in it is replaced.
+    # Not str.format, because the texts may contain braces. The user message is inserted last, so that nothing
+    # in it is replaced.
     return [Message("user", PLAIN[style].replace("{system_msg}", system).replace("{user_msg}", user))]
 
 

@@ -162,7 +162,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
         if (explained := _EXPLAINED.match(plain)) and not _is_heading(explained[1]):
             plain = explained[1]
         listed = _ASIDE.sub("", plain)
-        # "Names: Anne", "names = ['Anne']", "As for the book, here they are: Anne, Kitty", or a heading over the list.
+        # "Names: Anne", "names = ['Anne']", "As for the book, here they are: Anne, Kitty", or a heading.
         before, sign, rest = (*re.split("([:=])", listed, maxsplit=1), "", "")[:3]
         if sign and (not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _is_heading(before)):
             listed = rest

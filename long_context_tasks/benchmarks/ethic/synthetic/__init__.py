@@ -155,8 +155,8 @@ def make_cases(
 ) -> Sequence[MadeCase]:
     """Make the case with the given number, or all cases on its document.
 
-    Up to ``WRITINGS`` documents are tried; the first that yields a case is used. The task is recall, organize,
-    attribute or sections. ``writings`` are shared by all lengths with the same number.
+    Up to ``WRITINGS`` documents are tried; the first that yields a case is used. The task is recall,
+    organize, attribute or sections. ``writings`` are shared by all lengths with the same number.
     """
     make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
