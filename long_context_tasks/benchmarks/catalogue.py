@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.resources
 import itertools
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import lru_cache, wraps
@@ -113,6 +114,17 @@ class TaskSpec:
     def conversation(self) -> bool:
         changed = (v.conversation for v in self.variants if v.conversation is not None)
         return next(changed, self.card.conversation)
+
+
+class ReadOnlyBenchmark(Benchmark):
+    """A benchmark whose results only reports read; it is neither listed nor run."""
+
+    @abstractmethod
+    def parse_task(self, name: str) -> TaskSpec:
+        """Return the task of a name that begins with the benchmark's."""
+
+
+READ_ONLY: dict[str, ReadOnlyBenchmark] = {}  # by name
 
 
 # Cards and entry points are read once per process; installing a package needs a new one anyway.
@@ -221,6 +233,8 @@ def benchmark(name: str) -> Benchmark:
     benchmarks, broken = _found()
     if name in benchmarks:
         return benchmarks[name]
+    if name in READ_ONLY:
+        return READ_ONLY[name]
     if name in broken:
         raise InputError(f"benchmark {name} cannot be used: {broken[name]}")
     raise InputError(f"no benchmark {name!r}; there are: {', '.join(benchmarks)}")
@@ -389,6 +403,9 @@ def parse_task(name: str) -> TaskSpec:
     """
     by_name = _by_name()
     if name not in by_name:
+        for owner in READ_ONLY.values():
+            if name.startswith(f"{owner.name}_"):
+                return owner.parse_task(name)
         for broken, why in broken_benchmarks().items():
             if name.startswith(f"{broken}_"):
                 raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")

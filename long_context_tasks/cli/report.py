@@ -31,7 +31,7 @@ from long_context_tasks.cli.output import (
     warn,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import read_yaml, write_whole
 
 if TYPE_CHECKING:
     from long_context_tasks.results.case_pages import ShownCase
@@ -63,6 +63,27 @@ def _address(text: str) -> str:
     if text and not text.startswith(("https://", "http://")):
         raise InputError(f"--submit-to {text}: expected an address, such as https://github.com/YOU/results")
     return text
+
+
+def _add_cards(files: list[Path]) -> list[Path]:
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.hosts.own_tasks import CARDS_REMEDY, add_cards
+
+    for path in files or ():
+        add_cards(read_yaml(path, "cards", remedy=CARDS_REMEDY), str(path))
+        if same := [name for name in catalogue.benchmark_names() if name in catalogue.READ_ONLY]:
+            raise InputError(f"{path}: {same[0]} is a benchmark of `lct tasks`; choose another name")
+    return files
+
+
+Cards = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--cards",
+        callback=_add_cards,
+        help="YAML file with cards of tasks that hosts bring themselves (docs/reading_the_site.md); repeatable.",
+    ),
+]
 
 
 @app.command(
@@ -103,6 +124,7 @@ def site(
         ),
     ] = "",
     models: NamesFile = None,
+    cards: Cards = None,
     agreement: Annotated[
         Path | None,
         typer.Option(help="File of `lct judge compare --out`: how the judges agree with people."),
@@ -369,6 +391,7 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
     names_file: NamesFile = None,
+    cards: Cards = None,
     as_json: Json = False,
 ) -> None:
     """Compare models pair by pair on the cases that both ran.

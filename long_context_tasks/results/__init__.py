@@ -22,10 +22,10 @@ class FoundRuns:
     begun: tuple[str, ...] = ()  # messages about runs that have begun and left no answers
 
 
-def find_runs(path: Path) -> FoundRuns:
+def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
     """Find every run of our tasks in or below a folder; results of other packages' tasks are skipped.
 
-    Responses are not read here: a damaged file of responses may show only in :meth:`StoredRun.cases`.
+    ``hosts_own`` adds those of hosts' own tasks that have a card (see :mod:`long_context_tasks.hosts.own_tasks`). Responses are not read here: a damaged file of responses may show only in :meth:`StoredRun.cases`.
 
     Raises:
         InputError: the folder does not exist.
@@ -43,7 +43,9 @@ def find_runs(path: Path) -> FoundRuns:
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
         results = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
         begun += [message for host in HOSTS for message in host.begun(folder)]
-        runs += [result for result in results if isinstance(result, StoredRun)]
+        runs += [
+            result for result in results if isinstance(result, StoredRun) and result.hosts_own <= hosts_own
+        ]
         problems += [result for result in results if isinstance(result, str)]
     return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
 

@@ -74,6 +74,8 @@ def shown_cases(
             "The task's data were missing when this page was made, so it has no prompts and gold answers."
         )
     withheld = " ".join(parts)
+    if spec.benchmark in catalogue.READ_ONLY:
+        withheld = "Prompts and gold answers are in the host's own files."
     for stored, turns in scored_cases(evaluation):
         yield _shown(key, stored, turns, task, allowed, withheld)
 

@@ -150,7 +150,7 @@ def _evaluations_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Sou
         if not path.is_dir():
             problems.append(f"{path}: a file that is not a bundle; give its folder")
             continue
-        below = find_runs(path)
+        below = find_runs(path, hosts_own=True)
         problems += below.problems
         problems += below.begun
         if not below.runs and not below.problems and not below.begun and not bundles_below(path):

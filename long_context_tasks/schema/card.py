@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator, with_config
-from typing_extensions import TypedDict
+from typing_extensions import Self, TypedDict
 
 from long_context_tasks.schema.files import InputError, yaml_value
 from long_context_tasks.schema.options import parse_length
@@ -226,11 +226,15 @@ class Card(_CardPart):
         return card
 
     @classmethod
-    def parse(cls, text: str, place: str) -> "Card":
+    def parse(cls, text: str, place: str) -> Self:
         """Parse a card from YAML; errors begin with ``place`` and name the key."""
-        card = validated(
-            cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
+        return cls.checked(
+            yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
         )
+
+    @classmethod
+    def checked(cls, value: Any, place: str) -> Self:
+        card = validated(cls, value, place)
         for name, task in card.tasks.items():
             # A headline without a description would be an empty column on every page.
             for metric in task.main_metrics:

@@ -124,7 +124,7 @@ def site_contents(
         made=date.today().isoformat(),
         published=[
             *human_scores(specs.values()),
-            *(score for benchmark in benchmarks for score in published(benchmark)),
+            *(score for name in benchmarks if name not in catalogue.READ_ONLY for score in published(name)),
         ],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
         lengths=family_lengths(collection, cells, chance, threshold),
@@ -162,7 +162,7 @@ def _about(card: Card) -> str:
     paper = ", ".join(
         filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
     )
-    return f"{' '.join(card.about.split())} Paper: {paper}."
+    return " ".join([*card.about.split(), *([f"Paper: {paper}."] if paper else [])])
 
 
 def judge_sentences(collection: Collection, agreement: Path | None, failures: Failures) -> dict[str, str]:

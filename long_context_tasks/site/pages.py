@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
@@ -386,7 +387,9 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
 
 def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
     rows = []
-    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
+    # Hosts' own tasks have no names or options of ours to run them by.
+    ours = [cell for cell in leading if cell.benchmark not in catalogue.READ_ONLY]
+    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in ours}):
         # The folder of built cases differs for everyone, and generation arguments are given to the host, not
         # to the task.
         task_options = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
 from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, run_with, short
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
@@ -37,13 +38,13 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     unfinished: dict[str, Found] = {}
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
         try:
-            if (run := _header(path)) is None:
-                continue
-            if stopped := run.provenance["stopped"]:
-                remedy = f"finish it with inspect eval-retry {path}"
-                unfinished[run.provenance["task_id"]] = f"{path}: not finished ({stopped}); {remedy}"
-            else:
-                runs.append(run)
+            for run in _headers(path):
+                if stopped := run.provenance["stopped"]:
+                    remedy = f"finish it with inspect eval-retry {path}"
+                    message = f"{path}: not finished ({stopped}); {remedy}"
+                    unfinished[run.provenance["task_id"]] = message
+                else:
+                    runs.append(run)
         except ImportError:
             runs.append(str(lacking("inspect", f"{path}: reading this log", "inspect_ai")))
         except Exception as error:  # readers of a damaged archive raise almost anything
@@ -52,23 +53,41 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     return runs + [run for task, run in unfinished.items() if task not in finished]
 
 
-def _header(path: Path) -> StoredRun | None:
-    """Return a log's run, finished or not, or None for another package's log."""
+def _headers(path: Path) -> list[StoredRun]:
+    """Return the runs of a log, finished or not: one of our task, or one for each length of a task of the host's own."""
     from inspect_ai.log import read_eval_log
 
     log = read_eval_log(str(path), header_only=True)
     facts = (log.eval.metadata or {}).get(METADATA)
-    return None if facts is None else _run(path, log, facts)
+    if facts is not None:
+        return [_run(path, log, facts)]
+    scores = log.results.scores if log.results else ()
+    means = {name: metric.value for score in scores for name, metric in score.metrics.items()}
+    n_cases = log.eval.dataset.samples or 0
+    common = _common(path, log)
+    return list(
+        own_runs(log.eval.task, means, log.eval.task_args, n_cases, _read_own, result_file=path, **common)
+    )
 
 
 def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
-    spec = log.eval
     numbers = _numbers(log)
-    generation = log.plan.config.merge(spec.model_generate_config)
     return run_with(
         facts,
         *_FACTS,
-        provenance={
+        **_common(path, log),
+        read=_read,
+        result_file=path if numbers else None,
+        numbers=numbers,
+    )
+
+
+def _common(path: Path, log: Any) -> dict[str, Any]:
+    """Return what a run of our tasks and one of the host's own have in common."""
+    spec = log.eval
+    generation = log.plan.config.merge(spec.model_generate_config)
+    return {
+        "provenance": {
             "host_version": spec.packages.get("inspect_ai"),
             "commit": spec.revision.commit if spec.revision else None,
             "model": spec.model.partition("/")[0],
@@ -80,17 +99,38 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
             "started": log.stats.started_at,
             "completed": log.stats.completed_at,
         },
-        host=INSPECT,
+        "host": INSPECT,
         # The name that other hosts use: without the provider; for a local model, its folder.
-        model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
-        folder=path.parent,
-        label=path.stem,
-        made=spec.created,
-        files=(path,),
-        read=_read,
-        result_file=path if numbers else None,
-        numbers=numbers,
-    )
+        "model": spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
+        "folder": path.parent,
+        "label": path.stem,
+        "made": spec.created,
+        "files": (path,),
+    }
+
+
+def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
+    from inspect_ai.log import read_eval_log_samples
+    from inspect_ai.scorer import value_to_float
+
+    [path] = run.files
+    try:
+        for sample in read_eval_log_samples(
+            str(path), all_samples_required=False, exclude_fields=_LONG - {"output"}
+        ):
+            if not task.has(sample.metadata):
+                continue
+            scores = sample.scores or {}
+            score = scores.get(task.value_key) if task.value_key else next(iter(scores.values()), None)
+            yield task.case(
+                str(sample.id),
+                None if score is None else value_to_float()(score.value),
+                Response(sample.output.completion),
+                sample.metadata,
+                repeat=sample.epoch - 1,
+            )
+    except Exception as error:
+        raise InputError(f"{path}: damaged, or not a log as the card has it ({short(error)})") from error
 
 
 def _numbers(log: Any) -> dict[str, float]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.dialogue import Dialogue
+from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -93,6 +94,9 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
                 yield _run(path, time, row, task, (path.with_name(name),) if name else ())
             elif _has_our_name(task):
                 yield f"{path}: {task} has lost its metadata, the file was changed or damaged; run again"
+            else:
+                name = samples.get((time, task))
+                yield from _own_runs(path, time, row, task, (path.with_name(name),) if name else ())
     except OSError as error:
         yield f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
@@ -128,7 +132,6 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     # It becomes part of file names, and a run may be untrusted.
     if len(name) > 200:
         raise ValueError(f"a task's name of {len(name)} characters")
-    settings = row.get("config") or {}
     numbers = {
         key.removesuffix(FILTER): number_of(value)
         for key, value in row.get("results", {}).get(task, {}).items()
@@ -139,24 +142,77 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     return run_with(
         metadata,
         *_OF_TASK,
-        provenance={
-            "host_version": row.get("lm_eval_version"),
-            "commit": row.get("git_hash"),
-            **{name: row.get(name) for name in _OF_COMMAND},
-            **{name: settings.get(name) for name in _OF_SETTINGS},
-            "generation_kwargs": config.get("generation_kwargs"),
-            "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
-        },
-        host=LM_EVAL,
-        model=model_name({**row, "model_name": row.get("model_name") or path.parent.name}),
-        folder=path.parent,
+        **_common(path, time, row, task),
         label=f"{name}_{time}",
-        made=time,
         files=files,
         read=partial(_read, likely=config.get("output_type") == _LIKELIHOOD),
         result_file=path if numbers else None,
         numbers=numbers,
     )
+
+
+def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """Return what a run of our tasks and one of lm-eval's own have in common."""
+    settings = row.get("config") or {}
+    return {
+        "provenance": {
+            "host_version": row.get("lm_eval_version"),
+            "commit": row.get("git_hash"),
+            **{name: row.get(name) for name in _OF_COMMAND},
+            **{name: settings.get(name) for name in _OF_SETTINGS},
+            "generation_kwargs": row["configs"][task].get("generation_kwargs"),
+            "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
+        },
+        "host": LM_EVAL,
+        "model": model_name({**row, "model_name": row.get("model_name") or path.parent.name}),
+        "folder": path.parent,
+        "made": time,
+    }
+
+
+def _own_runs(
+    path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
+) -> Iterator[StoredRun]:
+    """Yield the runs of a task of lm-eval's own, one for each length; none if no card describes it."""
+    config, results = row["configs"][name], row.get("results", {}).get(name, {})
+    counts = (row.get("n-samples") or {}).get(name) or {}
+    common = _common(path, time, row, name)
+    # A sample is written once for each filter.
+    filters = {key.partition(",")[2] for key in results if "," in key}
+    if common["provenance"]["n_samples"] is not None:
+        common["provenance"]["n_samples"] *= len(filters)
+    if shots := config.get("num_fewshot"):
+        common["options"] = {"num_fewshot": shots}
+    yield from own_runs(
+        name,
+        results,
+        config.get("metadata") or {},
+        counts.get("original") or 0,
+        partial(_read_own, likely=config.get("output_type") == "multiple_choice"),
+        label=f"{name}_{time}",
+        files=files,
+        result_file=path,
+        **common,
+    )
+
+
+def _read_own(run: StoredRun, task: OwnTask, likely: bool) -> Iterator[StoredCase]:
+    for place, sample in _samples(run):
+        try:
+            doc = sample["doc"]
+            if f",{sample.get('filter', 'none')}" not in task.mean_key or not task.has(doc):
+                continue
+            likelihoods = [_likelihood(response) for response in sample["resps"]] if likely else []
+            yield task.case(
+                # The hash keeps cases apart that were made with different tokenizers.
+                f"{sample['doc_id']}-{str(sample['doc_hash'])[:8]}",
+                sample[task.value_key],
+                Response(None if likely else str(sample["filtered_resps"][0])),
+                doc,
+                log_likelihoods=tuple(likelihoods) or None,
+            )
+        except DAMAGE as error:
+            raise InputError(f"{place}: not a sample as the card has it ({short(error)})") from error
 
 
 def _read(run: StoredRun, likely: bool) -> Iterator[StoredCase]:

@@ -7,10 +7,12 @@ name itself.
 """
 
 import ast
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import ijson
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import is_count, metric_of
 from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
+from long_context_tasks.hosts.own_tasks import OwnTask, own_tasks
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
     DAMAGE,
@@ -34,7 +37,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads, shallow
-from long_context_tasks.schema.response import from_stored_form
+from long_context_tasks.schema.response import Response, from_stored_form
 
 
 @dataclass(frozen=True)
@@ -195,6 +198,7 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
     for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
+        others: dict[str, list[Path]] = {}
         for name, files in _grouped([name for name in names if name.endswith(".json")], setup).items():
             if open_parts := [part for part in begun if name in (part, _stem(part))]:
                 begun -= set(open_parts)
@@ -204,7 +208,11 @@ def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
                 run = _run(setup, model.name, name, [model / file for file in files])
             except DAMAGE as error:
                 run = f"{_damaged(model / files[0], error)}; or its result is damaged: then evaluate again with -m eval -r"
-            runs += [run] if run else []
+            if run:
+                runs.append(run)
+            else:
+                others[name] = [model / file for file in files]
+        runs += _own_runs(setup, model.name, others)
         runs += [
             _unfinished(model, name)
             for name in sorted(begun)
@@ -287,6 +295,73 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         judge=single(result.get("judge")),
         provenance={**of_model, **known},
     )
+
+
+_OwnPart = tuple[OwnTask, Path, Sequence[Path]]  # with the file of its result, and those of its answers
+
+
+def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) -> list[StoredRun]:
+    """Return the runs of tasks that OpenCompass brings. Datasets that differ only in a label of the card are one run."""
+    parts: dict[str, list[_OwnPart]] = {}
+    for name, files in datasets.items():
+        result_file = setup.folder / "results" / model / f"{name}.json"
+        try:
+            result = _result(result_file)
+        except (OSError, ValueError):
+            result = {}  # reading the cases reports it
+        for task in own_tasks(OPENCOMPASS, name, result):
+            parts.setdefault(task.run_name, []).append((task, result_file, files))
+    of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
+    return [
+        of_run[0][0].stored_run(
+            host=OPENCOMPASS,
+            model=model,
+            folder=setup.folder,
+            label=f"{model}/{name}",
+            made=setup.folder.name,
+            files=tuple(file for _, _, files in of_run for file in files),
+            read=partial(_read_own, parts=of_run),
+            result_file=of_run[0][1],
+            provenance=of_model,
+        )
+        for name, of_run in parts.items()
+    ]
+
+
+def _read_own(_: StoredRun, parts: Sequence[_OwnPart]) -> Iterator[StoredCase]:
+    for task, result_file, files in parts:
+        try:
+            details = loads(result_file.read_bytes()).get("details") or {}
+            contents = [loads(path.read_bytes()) for path in files]
+            rows = [content[str(number)] for content in contents for number in range(len(content))]
+            values = []
+            for number, row in enumerate(rows):
+                detail = details[number] if isinstance(details, list) else details.get(str(number), {})
+                values.append(_own_value(task, row, detail))
+                # Without the gold answer, two versions of a data set would share their cases.
+                gold = hashlib.sha256(str(row.get("gold")).encode("utf-8", "replace")).hexdigest()[:8]
+                answer = Response(str(single(row["prediction"])))
+                yield task.case(f"{result_file.stem}-{number}-{gold}", values[-1], answer, row)
+        except (OSError, *DAMAGE) as error:
+            raise InputError(
+                f"{result_file}: not a result as the card has it ({short(error)}); evaluate with the host's -m eval -r"
+            ) from error
+        mean = sum(values) / max(len(values), 1) / task.card.scale
+        # Some evaluators round percentages to two digits.
+        if not abs(mean - task.mean) <= 6e-5:
+            raise InputError(
+                f"{result_file}: the mean is {task.mean:.6g}, but the cases give {mean:.6g}; evaluate again with the host's -m eval -r"
+            )
+
+
+def _own_value(task: OwnTask, row: Mapping[str, Any], detail: Mapping[str, Any]) -> float:
+    """Return a score on the host's scale: a field of its details, or, if its evaluator gives only the mean, by the card's rule."""
+    if (rule := task.value_key) == "equal":
+        return task.card.scale if detail["predictions"] == detail["references"] else 0.0
+    if rule in ("contains_all", "contains_any"):
+        found = [gold.lower() in single(row["prediction"]).lower() for gold in row["gold"]]
+        return task.card.scale * (any(found) if rule == "contains_any" else sum(found) / len(found))
+    return number_of(single(detail[rule]))
 
 
 def _task(name: str, setup: Setup) -> str | None:

@@ -1,0 +1,248 @@
+"""Tasks that hosts bring themselves: result files that the hosts wrote (see data/own_tasks/README.txt) as runs, tables and pages."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from needs import needs
+
+pytest.importorskip("polars")
+
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.cli import app
+from long_context_tasks.hosts.own_tasks import own_tasks
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.cells import Cell, cells_of
+from long_context_tasks.results.collect import collect
+from long_context_tasks.results.tidy import Collection
+
+DATA = Path(__file__).parent / "data" / "own_tasks"
+NIAH = "lm_eval_ruler_niah_single_1"
+CARD = """
+- name: my_needles
+  title: Needles
+  host: lm_eval
+  names: (?P<task>niah)_.+
+  length_field: max_length
+  cluster: length
+  labels: {index: {}}
+  metrics: {found: Share of the numbers that are found.}
+  tasks:
+    niah: {headline: found, value: "{length}", mean: '(?P<length>\\d+),none', chance: "0"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's cards are gone after a test."""
+    monkeypatch.setattr(catalogue, "READ_ONLY", dict(catalogue.READ_ONLY))
+
+
+@pytest.fixture(scope="module")
+def collection() -> Collection:
+    return collect([DATA])
+
+
+def cell(collection: Collection, task: str, model: str) -> Cell:
+    [found] = [each for each in cells_of(collection) if (each.task, each.model) == (task, model)]
+    return found
+
+
+def lct(*words: object) -> str:
+    return CliRunner().invoke(app, ["report", *map(str, words)]).stdout
+
+
+def test_lm_eval_lengths_are_tasks_with_the_mean_of_the_host(collection: Collection) -> None:
+    assert collection.problems == ()
+    for model in ("reader", "dummy"):
+        [path] = (DATA / "lm_eval" / model).glob("results_*.json")
+        stated = json.loads(path.read_bytes())["results"]["niah_single_1"]
+        for length in (512, 1024):
+            found = cell(collection, f"{NIAH}_{length}", model)
+            assert found.mean.value == pytest.approx(stated[f"{length},none"], abs=1e-12)
+            assert (found.length, found.mean.n, found.n_available, found.ranked) == (length, 6, 6, True)
+    # lm-eval writes -1 for its default length, of which no case ran.
+    assert f"{NIAH}_4096" not in set(collection.runs["task"])
+
+
+@pytest.mark.parametrize(
+    ("task", "length", "results"),
+    [
+        ("opencompass_ruler_niah_multivalue_2048", 2048, ["ruler_niah_multivalue_2k"]),
+        ("opencompass_ruler_niah_multivalue_4096", 4096, ["ruler_niah_multivalue_4k"]),
+        (
+            "opencompass_needlebench_origin_en_1k",
+            1000,
+            ["Length1000Depth0_origin_en_4k", "Length1000Depth50_origin_en_4k"],
+        ),
+        (
+            "opencompass_needlebench_origin_en_2k",
+            2000,
+            ["Length2000Depth0_origin_en_4k", "Length2000Depth50_origin_en_4k"],
+        ),
+        ("opencompass_longbench2_LongBenchv2", None, ["LongBenchv2"]),
+    ],
+)
+def test_opencompass_datasets_give_the_mean_of_the_host(
+    collection: Collection, task: str, length: int | None, results: list[str]
+) -> None:
+    folder = DATA / "opencompass/20261127_010000/results/owl"
+    stated = [json.loads((folder / f"{name}.json").read_bytes()) for name in results]
+    mean = sum(row.get("score", row.get("accuracy")) for row in stated) / len(stated) / 100
+    found = cell(collection, task, "owl")
+    assert found.mean.value == pytest.approx(mean, abs=5e-5)  # RULER's evaluators round
+    assert found.length == length
+
+
+def test_depths_of_one_length_are_labels_of_one_task(collection: Collection) -> None:
+    import polars as pl
+
+    labels = collection.scores.select(pl.col("labels").cast(pl.String())).drop_nulls()["labels"].to_list()
+    assert sorted(labels) == ['{"depth": "0"}'] * 6 + ['{"depth": "50"}'] * 6
+
+
+def test_models_are_compared_on_the_same_cases() -> None:
+    document = json.loads(lct("compare", DATA, "--model", "reader", "--model", "dummy", "--json"))
+    by_task = {row["tasks"][0]: (row["n_cases"], row["difference"]) for row in document["tasks"]}
+    assert by_task == {f"{NIAH}_{length}": (6, pytest.approx(4 / 6)) for length in (512, 1024)}
+
+
+def test_pages_say_whose_task_it_is_and_an_effective_length_is_given(tmp_path: Path) -> None:
+    lct("site", DATA, "--out", tmp_path / "site")
+    for page in (f"task/{NIAH}_512.html", "benchmark/lm_eval_ruler.html"):
+        assert "prompts and scores are the host" in (tmp_path / "site" / page).read_text()
+    # Nobody can run these tasks by our names.
+    assert NIAH not in (tmp_path / "site" / "submit.html").read_text()
+    assert f"reader,lm_eval_ruler,{NIAH}," in (tmp_path / "site" / "lengths.csv").read_text()
+
+
+def test_a_bundle_holds_them(tmp_path: Path, collection: Collection) -> None:
+    assert "problem" not in lct("pack", DATA, "--out", tmp_path / "all.lct.zip")
+    packed = collect([tmp_path / "all.lct.zip"])
+    assert packed.problems == ()
+    assert sorted(packed.runs["task"]) == sorted(collection.runs["task"])
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "change", "message"),
+    [
+        ("lm_eval/reader", "results_*.json", {"512,none": 0.9}, "score is 0.9, but the cases give 0.666667"),
+        (
+            "opencompass",
+            "ruler_niah_multivalue_2k.json",
+            {"score": 90.0},
+            "the mean is 0.9, but the cases give 0.714286",
+        ),
+        (
+            "opencompass",
+            "Length1000Depth0_origin_en_4k.json",
+            {"details": None},
+            "not a result as the card has it",
+        ),
+    ],
+)
+def test_cases_that_do_not_give_the_mean_of_the_host_are_left_out(
+    tmp_path: Path, host: str, name: str, change: dict[str, Any], message: str
+) -> None:
+    folder = tmp_path / host
+    shutil.copytree(DATA / host, folder)
+    path = next(path for path in folder.rglob(name) if "predictions" not in path.parts)
+    content = json.loads(path.read_bytes())
+    content.get("results", {}).get("niah_single_1", content).update(change)
+    path.write_text(json.dumps(content))
+    [problem] = collect([tmp_path]).problems
+    assert message in problem
+
+
+def test_other_commands_and_tasks_without_a_card_find_nothing(tmp_path: Path) -> None:
+    assert find_runs(DATA).runs == ()
+    assert list(own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5})) == []
+
+
+def test_a_users_card_replaces_ours(tmp_path: Path) -> None:
+    (tmp_path / "cards.yaml").write_text(CARD)
+    said = lct("site", DATA / "lm_eval", "--cards", tmp_path / "cards.yaml", "--json")
+    [table] = json.loads(said)["tables"]
+    rows = table["rows"]
+    assert {row["task"] for row in rows} == {"my_needles_niah_512", "my_needles_niah_1024"}
+    assert {row["metric"] for row in rows} == {"found"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("name: my_needles", "name: ada_leval"), "ada_leval is a benchmark of `lct tasks`"),
+        (("length_field", "length_feld"), "card 1: unknown key 'length_feld'; did you mean length_field?"),
+        (("niah)_.+", "niah_.+"), "card 1: names must be a valid regular expression"),
+        (("headline: found", "headline: lost"), "names the metric 'lost', which metrics does not describe"),
+        (("- name", "name"), "must be a list;"),
+    ],
+)
+def test_a_wrong_card_is_refused(tmp_path: Path, wrong: tuple[str, str], message: str) -> None:
+    path = tmp_path / "cards.yaml"
+    path.write_text(CARD.replace(*wrong) if wrong[0] != "- name" else "name: my_needles\n")
+    said = CliRunner().invoke(app, ["report", str(DATA), "--cards", str(path)])
+    assert said.exit_code != 0
+    assert message in said.output
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "means", "settings", "task"),
+    [
+        ("lm_eval", "babilong_qa3", {"acc,none": 0.5}, {"max_seq_lengths": "4k"}, "lm_eval_babilong_qa3_4k"),
+        ("lm_eval", "babilong_qa3", {"acc,none": 0.5}, {"max_seq_lengths": "0k"}, "lm_eval_babilong_qa3"),
+        ("lm_eval", "longbench_repobench-p", {"score,none": 0.5}, {}, "lm_eval_longbench_repobench-p"),
+        ("lm_eval", "longbench2_graph", {"acc,none": 0.5}, {}, "lm_eval_longbench2_graph"),
+        ("lm_eval", "ruler_vt", {"4096,none": 0.5, "8192,none": -1}, {}, "lm_eval_ruler_ruler_vt_4096"),
+        ("opencompass", "ruler_qa_squad_128k", {"score": 50.0}, {}, "opencompass_ruler_qa_squad_131072"),
+        (
+            "inspect",
+            "inspect_evals/infinite_bench_passkey",
+            {"accuracy": 0.5},
+            {},
+            "inspect_infinitebench_passkey",
+        ),
+        (
+            "inspect",
+            "inspect_evals/niah",
+            {"overall_accuracy": 5, "target_context_length_10000_accuracy": 7},
+            {},
+            "inspect_needles_niah_10k",
+        ),
+    ],
+)
+def test_our_cards_name_the_tasks_of_the_hosts(
+    host: str, name: str, means: dict[str, Any], settings: dict[str, Any], task: str
+) -> None:
+    [found] = own_tasks(host, name, means, settings)
+    assert found.run_name == task
+    spec = catalogue.parse_task(task)
+    assert (spec.name, spec.tokens) == (task, found.length)
+
+
+@needs("inspect_ai")
+def test_inspect_samples_give_the_mean_of_the_host(tmp_path: Path) -> None:
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.scorer import includes
+
+    samples = [
+        Sample(
+            id=number,
+            input=f"Say {number}.",
+            target=str(number % 2),
+            metadata={"max_length": 1000 + number % 2},
+        )
+        for number in range(4)
+    ]
+    task = Task(name="infinite_bench_passkey", dataset=MemoryDataset(samples), scorer=includes())
+    [log] = eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none")
+    assert log.results is not None
+    stated = log.results.scores[0].metrics["accuracy"].value
+    found = cell(collect([tmp_path]), "inspect_infinitebench_passkey", "model")
+    assert found.mean.value == stated
+    assert found.mean.n == 4
