@@ -10,12 +10,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import StoredCase, StoredRun, number_of, value_of
+from long_context_tasks.hosts.stored import (
+    DAMAGE,
+    Found,
+    StoredCase,
+    StoredRun,
+    number_of,
+    short,
+    value_of,
+)
 from long_context_tasks.schema import InputError, LoadedTask, Options, format_length
 from long_context_tasks.schema.card import Card, Source, TaskCard
 from long_context_tasks.schema.files import packaged_yaml
@@ -133,29 +142,42 @@ class OwnTask:
 
 
 def own_tasks(
-    host: str, name: str, means: Mapping[str, Any], settings: Mapping[str, Any] | None = None
-) -> Iterator[OwnTask]:
-    """Yield a host's task once for each length with a mean, given the host's results and settings; nothing without a card."""
+    host: str, name: str, means: Mapping[str, Any], settings: Mapping[str, Any], file: Path
+) -> list[OwnTask] | str:
+    """Return a host's task once for each length with a mean in ``means``, the host's results by key; nothing without a card.
+
+    A task that is not as its card has it gives a message, which begins with the file, so that others of the file are still read.
+    """
     # The last card is the user's.
-    for owner in reversed(catalogue.READ_ONLY.values()):
-        if not isinstance(owner, OwnTasks) or owner.card.host != host:
-            continue
-        if not (match := owner.card.names.fullmatch(name)):
-            continue
-        groups = {key: value for key, value in match.groupdict().items() if value is not None}
-        task = groups.pop("task", name)
-        found = OwnTask(owner, task, owner.task_card(task), groups)
-        common = groups.get("length") or (settings or {}).get(owner.card.length_setting)
-        known = {
-            key: (of_key.groupdict().get("length") or common, number_of(value) / found.card.scale)
-            for key, value in means.items()
-            # lm-eval's RULER writes -1 for a length without cases.
-            if (of_key := found.card.mean.fullmatch(key)) and isinstance(value, int | float) and value != -1
-        }
-        # Without a mean, reading the cases reports the reason.
-        for key, (length, mean) in (known or {"": (common, math.nan)}).items():
-            yield replace(found, length=found.tokens(length), mean_key=key, mean=mean)
-        return
+    cards = [owner for owner in reversed(catalogue.READ_ONLY.values()) if isinstance(owner, OwnTasks)]
+    for owner in cards:
+        if owner.card.host == host and (match := owner.card.names.fullmatch(name)):
+            try:
+                return list(_by_length(owner, match, means, settings))
+            except DAMAGE as error:
+                return f"{file}: {name[:80]!r} is not as the card {owner.name} has it ({short(error)})"
+    return []
+
+
+def _by_length(
+    owner: OwnTasks, match: re.Match[str], means: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Iterator[OwnTask]:
+    groups = {key: value for key, value in match.groupdict().items() if value is not None}
+    task = groups.pop("task", match[0])
+    # It becomes a part of names of files, and a run may come from a stranger.
+    if not re.fullmatch(r"[\w.+-]{1,100}", task):
+        raise ValueError("the name has other characters than letters, digits, -, + and .")
+    found = OwnTask(owner, task, owner.task_card(task), groups)
+    common = groups.get("length") or settings.get(owner.card.length_setting)
+    known = {
+        key: (of_key.groupdict().get("length") or common, number_of(value) / found.card.scale)
+        for key, value in means.items()
+        # lm-eval's RULER writes -1 for a length without cases.
+        if (of_key := found.card.mean.fullmatch(key)) and isinstance(value, int | float) and value != -1
+    }
+    # Without a mean, reading the cases reports the reason.
+    for key, (length, mean) in (known or {"": (common, math.nan)}).items():
+        yield replace(found, length=found.tokens(length), mean_key=key, mean=mean)
 
 
 def own_runs(
@@ -165,18 +187,22 @@ def own_runs(
     n_cases: int,
     read: Callable[..., Iterator[StoredCase]],  # given the run and ``task``
     **of_host: Any,
-) -> Iterator[StoredRun]:
-    """Yield the runs of a host's result, one for each length, with the fields ``of_host``; ``n_cases`` are those of all lengths."""
-    found = list(own_tasks(of_host["host"], name, means, settings))
+) -> list[Found]:
+    """Return the runs of a host's result, one for each length, with the fields ``of_host``; ``n_cases`` are those of all lengths."""
+    found = own_tasks(of_host["host"], name, means, settings, of_host["result_file"])
+    if isinstance(found, str):
+        return [found]
     label, provenance = of_host.pop("label"), of_host.pop("provenance")
-    for task in found:
-        yield task.stored_run(
+    return [
+        task.stored_run(
             label=f"{label}_{task.length or ''}",
             provenance={**provenance, "n_cases_available": n_cases // len(found) or None},
             read=partial(read, task=task),
             numbers={task.card.headline: task.mean},
             **of_host,
         )
+        for task in found
+    ]
 
 
 def add_cards(rows: Any, place: str) -> None:

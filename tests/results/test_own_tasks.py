@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from needs import needs
 
 pytest.importorskip("polars")
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.own_tasks import own_tasks
+from long_context_tasks.hosts.own_tasks import OwnTask, add_cards, own_tasks
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import collect
@@ -160,7 +161,7 @@ def test_cases_that_do_not_give_the_mean_of_the_host_are_left_out(
 
 def test_other_commands_and_tasks_without_a_card_find_nothing(tmp_path: Path) -> None:
     assert find_runs(DATA).runs == ()
-    assert list(own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5})) == []
+    assert own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5}, {}, DATA) == []
 
 
 def test_a_users_card_replaces_ours(tmp_path: Path) -> None:
@@ -191,6 +192,32 @@ def test_a_wrong_card_is_refused(tmp_path: Path, wrong: tuple[str, str], message
 
 
 @pytest.mark.parametrize(
+    ("name", "means", "settings", "message"),
+    [
+        ("babilong_qa3", {"acc,none": 0.5}, {"max_seq_lengths": "long"}, "'long' is not a length"),
+        ("longbench_../../x", {"score,none": 0.5}, {}, "other characters than letters"),
+        ("longbench_trec", {"score,none": float("inf")}, {}, "an infinite score"),
+        ("niah_single_1", {"512,none": 0.5}, {}, "unknown task single of picky; its card has other"),
+    ],
+)
+def test_a_task_that_is_not_as_its_card_has_it_leaves_others_of_the_file_alone(
+    tmp_path: Path, name: str, means: dict[str, Any], settings: dict[str, Any], message: str
+) -> None:
+    if "picky" in message:
+        picky = CARD.replace("my_needles", "picky").replace("(?P<task>niah)_.+", "niah_(?P<task>single)_1")
+        add_cards(yaml.safe_load(picky.replace("niah: {", "other: {")), "picky.yaml")
+    shutil.copytree(DATA / "lm_eval" / "reader", tmp_path / "reader")
+    [path] = (tmp_path / "reader").glob("results_*.json")
+    content = json.loads(path.read_bytes())
+    content["results"] = {name: means, **content["results"]}
+    content["configs"] = {name: {"metadata": settings}, **content["configs"]}
+    path.write_text(json.dumps(content))
+    found = collect([tmp_path])
+    assert [message in problem for problem in found.problems] == [True]
+    assert len(found.runs) == (0 if "picky" in message else 2)
+
+
+@pytest.mark.parametrize(
     ("host", "name", "means", "settings", "task"),
     [
         ("lm_eval", "babilong_qa3", {"acc,none": 0.5}, {"max_seq_lengths": "4k"}, "lm_eval_babilong_qa3_4k"),
@@ -218,7 +245,8 @@ def test_a_wrong_card_is_refused(tmp_path: Path, wrong: tuple[str, str], message
 def test_our_cards_name_the_tasks_of_the_hosts(
     host: str, name: str, means: dict[str, Any], settings: dict[str, Any], task: str
 ) -> None:
-    [found] = own_tasks(host, name, means, settings)
+    [found] = own_tasks(host, name, means, settings, DATA)
+    assert isinstance(found, OwnTask)
     assert found.run_name == task
     spec = catalogue.parse_task(task)
     assert (spec.name, spec.tokens) == (task, found.length)

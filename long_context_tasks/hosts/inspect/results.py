@@ -39,7 +39,7 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
         try:
             for run in _headers(path):
-                if stopped := run.provenance["stopped"]:
+                if isinstance(run, StoredRun) and (stopped := run.provenance["stopped"]):
                     remedy = f"finish it with inspect eval-retry {path}"
                     message = f"{path}: not finished ({stopped}); {remedy}"
                     unfinished[run.provenance["task_id"]] = message
@@ -53,7 +53,7 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     return runs + [run for task, run in unfinished.items() if task not in finished]
 
 
-def _headers(path: Path) -> list[StoredRun]:
+def _headers(path: Path) -> list[Found]:
     """Return the runs of a log, finished or not: one of our task, or one for each length of a task of the host's own."""
     from inspect_ai.log import read_eval_log
 
@@ -65,9 +65,7 @@ def _headers(path: Path) -> list[StoredRun]:
     means = {name: metric.value for score in scores for name, metric in score.metrics.items()}
     n_cases = log.eval.dataset.samples or 0
     common = _common(path, log)
-    return list(
-        own_runs(log.eval.task, means, log.eval.task_args, n_cases, _read_own, result_file=path, **common)
-    )
+    return own_runs(log.eval.task, means, log.eval.task_args, n_cases, _read_own, result_file=path, **common)
 
 
 def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:

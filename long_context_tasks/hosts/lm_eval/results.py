@@ -172,8 +172,8 @@ def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[st
 
 def _own_runs(
     path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
-) -> Iterator[StoredRun]:
-    """Yield the runs of a task of lm-eval's own, one for each length; none if no card describes it."""
+) -> list[Found]:
+    """Return the runs of a task of lm-eval's own, one for each length; none if no card describes it."""
     config, results = row["configs"][name], row.get("results", {}).get(name, {})
     counts = (row.get("n-samples") or {}).get(name) or {}
     common = _common(path, time, row, name)
@@ -183,7 +183,7 @@ def _own_runs(
         common["provenance"]["n_samples"] *= len(filters)
     if shots := config.get("num_fewshot"):
         common["options"] = {"num_fewshot": shots}
-    yield from own_runs(
+    return own_runs(
         name,
         results,
         config.get("metadata") or {},

@@ -300,8 +300,8 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
 _OwnPart = tuple[OwnTask, Path, Sequence[Path]]  # with the file of its result, and those of its answers
 
 
-def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) -> list[StoredRun]:
-    """Return the runs of tasks that OpenCompass brings. Datasets that differ only in a label of the card are one run."""
+def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) -> Iterator[Found]:
+    """Yield the runs of tasks that OpenCompass brings. Datasets that differ only in a label of the card are one run."""
     parts: dict[str, list[_OwnPart]] = {}
     for name, files in datasets.items():
         result_file = setup.folder / "results" / model / f"{name}.json"
@@ -309,11 +309,15 @@ def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) 
             result = _result(result_file)
         except (OSError, ValueError):
             result = {}  # reading the cases reports it
-        for task in own_tasks(OPENCOMPASS, name, result):
+        found = own_tasks(OPENCOMPASS, name, result, {}, result_file)
+        if isinstance(found, str):
+            yield found
+            continue
+        for task in found:
             parts.setdefault(task.run_name, []).append((task, result_file, files))
     of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
-    return [
-        of_run[0][0].stored_run(
+    for name, of_run in parts.items():
+        yield of_run[0][0].stored_run(
             host=OPENCOMPASS,
             model=model,
             folder=setup.folder,
@@ -324,8 +328,6 @@ def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) 
             result_file=of_run[0][1],
             provenance=of_model,
         )
-        for name, of_run in parts.items()
-    ]
 
 
 def _read_own(_: StoredRun, parts: Sequence[_OwnPart]) -> Iterator[StoredCase]:
@@ -360,7 +362,7 @@ def _own_value(task: OwnTask, row: Mapping[str, Any], detail: Mapping[str, Any])
         return task.card.scale if detail["predictions"] == detail["references"] else 0.0
     if rule in ("contains_all", "contains_any"):
         found = [gold.lower() in single(row["prediction"]).lower() for gold in row["gold"]]
-        return task.card.scale * (any(found) if rule == "contains_any" else sum(found) / len(found))
+        return task.card.scale * (any(found) if rule == "contains_any" else sum(found) / max(len(found), 1))
     return number_of(single(detail[rule]))
 
 
