@@ -127,7 +127,7 @@ def test_inputs_come_where_the_card_allows_them(tmp_path: Path, monkeypatch: pyt
         assert rows("seed", "--inputs")[0]["input"] == first["input"]
         # Only the rule for pages and exports takes the task for one of people's texts.
         built = SimpleNamespace(benchmark="ada_leval", source="built")
-        rule = SimpleNamespace(parse_task=lambda _: built, card=catalogue.card)
+        rule = SimpleNamespace(parse_task=lambda _: built, card=catalogue.card, READ_ONLY={})
         monkeypatch.setattr("long_context_tasks.results.case_pages.catalogue", rule)
         kept = rows("kept", "--inputs")[0]
     assert (
