@@ -17,6 +17,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.own.score import score_own
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import CaseScores, LoadedTask, Options, Score
+from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.response import Response
 from long_context_tasks.site.contents import judge_sentences
 
@@ -85,6 +86,9 @@ def test_other_tables_are_printed_when_one_benchmark_s_fail(
     command = ("report", tmp_path / "runs", "--section", "registers", "--json")
     monkeypatch.setattr(toys, "sections", lambda *_: [])
     assert lct(*command).code == 0
+    wide = lambda *_: [Table("t", "title", ("model", "score"), (("owl",),))]  # noqa: E731
+    monkeypatch.setattr(toys, "sections", wide)
+    assert "table t: rows need a cell for each of the columns" in lct(*command).err
     monkeypatch.setattr(toys, "sections", fail)
     done = lct(*command)
     named = "registers: tables of --section are left out: ZeroDivisionError: division by zero"
