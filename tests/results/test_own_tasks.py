@@ -159,6 +159,17 @@ def test_cases_that_do_not_give_the_mean_of_the_host_are_left_out(
     assert message in problem
 
 
+def test_answers_that_are_not_evaluated_are_named(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "opencompass", tmp_path / "oc")
+    shutil.rmtree(tmp_path / "oc" / "20261127_010000" / "results")
+    shutil.copytree(DATA / "lm_eval" / "reader", tmp_path / "reader")
+    next((tmp_path / "reader").glob("samples_*")).unlink()
+    problems = collect([tmp_path]).problems
+    assert len(problems) == 7
+    assert sum("evaluate with the host's -m eval -r" in problem for problem in problems) == 5
+    assert sum("ran without --log_samples" in problem for problem in problems) == 2
+
+
 def test_other_commands_and_tasks_without_a_card_find_nothing(tmp_path: Path) -> None:
     assert find_runs(DATA).runs == ()
     assert own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5}, {}, DATA) == []
