@@ -13,8 +13,6 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,8 +156,9 @@ def _check_task(
         place = spec.name
         if text := _given_away(task, cases):
             yield Remark(place, text, file=render)
-        if spec.name in _seeded(spec.benchmark) and (text := _wrong_with_seeds(spec.name)):
-            yield Remark(place, text, file=_file(type(_builder_of(benchmark, spec)), benchmark))
+        if spec.source == "seed" and not task.by_likelihood and (text := _wrong_with_seeds(spec.name)):
+            maker = next((each for each in benchmark.builders() if each.task == spec.task), benchmark)
+            yield Remark(place, text, file=_file(type(maker), benchmark))
         runs += _example_runs(benchmark, task, cases)
     except InputError as error:
         # Missing published files are not a mistake of the benchmark.
@@ -177,17 +176,9 @@ def _wrong_conversation(spec: catalogue.TaskSpec, task: LoadedTask, cases: Seque
     if spec.conversation == task.is_conversation == several:
         return ""
     if not spec.conversation:
-        return (
-            "it has several turns or a render_turn; write conversation: true, and give LoadedTask render_turn"
-        )
-    if not task.is_conversation:
-        return "it has conversation: true, but no render_turn; remove the key, or give LoadedTask render_turn"
-    return "it has conversation: true, but no case has a second turn; remove the key"
-
-
-def _builder_of(benchmark: Benchmark, spec: catalogue.TaskSpec) -> object:
-    """Return the builder of a task; the benchmark if there is none."""
-    return next((each for each in benchmark.builders() if each.task == spec.task), benchmark)
+        return "its cases have several turns, or it has a render_turn; write conversation: true and give both"
+    lacks = "case has a second turn" if task.is_conversation else "render_turn"
+    return f"it has conversation: true, but no {lacks}; remove the key, or give both"
 
 
 def _wrong_with_seeds(task: str) -> str:
@@ -211,11 +202,8 @@ def _given_away(task: LoadedTask, cases: Sequence[Case]) -> str:
     """
     golds = [case.turns[0].gold for case in cases]
     golds = [", ".join(map(str, gold)) if isinstance(gold, list) else gold for gold in golds]
-    if (
-        task.by_likelihood
-        or len(set(map(str, golds))) < 2
-        or not all(isinstance(g, str | int) for g in golds)
-    ):
+    of_words = not task.by_likelihood and all(isinstance(gold, str | int) for gold in golds)
+    if not of_words or len(set(golds)) < 2:
         return ""
     ends = [task.messages(case)[-1].content.strip().rpartition("\n")[2] for case in cases]
     questions = [str(case.turns[0].question or "") for case in cases]
@@ -255,7 +243,7 @@ def _example_runs(benchmark: Benchmark, task: LoadedTask, cases: Sequence[Case])
             seed="",
             made="",
             read=turns.copy,
-            load=partial(replace, task),
+            load=lambda: task,
         )
 
 
