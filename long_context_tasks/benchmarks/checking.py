@@ -66,7 +66,7 @@ def check_benchmark(name: str) -> list[Remark]:
 
 
 def _file(thing: Any, benchmark: Benchmark) -> str:
-    """Return the file that defines a function or class; that of the benchmark's class if there is none."""
+    """Return the file that defines a function or class; or else the file of the benchmark's class."""
     try:
         return inspect.getsourcefile(inspect.unwrap(getattr(thing, "func", thing))) or ""
     except TypeError:
