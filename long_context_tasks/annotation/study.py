@@ -165,7 +165,7 @@ def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
 
 
 def name_problem(name: str) -> str | None:
-    """Explain why a text cannot be an annotator's name; None if it can."""
+    """Return why a string is not a valid annotator name, or None if it is valid."""
     if not name.strip() or name != name.strip() or len(name) > NAME_MAX or not name.isprintable():
         return f"a name has 1 to {NAME_MAX} printable characters and no blank at either end"
     return None

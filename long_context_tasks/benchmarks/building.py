@@ -79,7 +79,9 @@ class Work:
         numbers: Mapping[int, int],
         what: str,
     ) -> Mapping[int, Iterator[Case]]:
-        """Make cases whose texts begin like those of the shorter lengths: number by number, all lengths of one together.
+        """Make cases whose texts begin like those of the shorter lengths.
+
+        All lengths of a number are made together.
 
         Args:
             writer: writer of the texts.
@@ -216,7 +218,7 @@ def bound_of(card: TaskCard, length: int) -> int:
 
 
 def least_tokens(length: int) -> int:
-    """Return the fewest tokens of a prompt that fills a length: 98 per cent."""
+    """Return the minimum token count at which a prompt fills a length: 98 % of it."""
     return -(-98 * length // 100)
 
 

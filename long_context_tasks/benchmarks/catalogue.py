@@ -216,7 +216,7 @@ def broken_benchmarks() -> Mapping[str, str]:
 
 
 def with_variant(name: str, options: Options) -> tuple[str, Options]:
-    """Move ``lct_variant`` from the options into the name; variants that the name already has stay."""
+    """Move ``lct_variant`` from the options into the name; variants already in the name are kept."""
     if options.variant is None:
         return name, options
     spec = parse_task(name)

@@ -51,7 +51,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def name(self) -> str:
-        """The first part of the names of its tasks."""
+        """The prefix of its task names."""
         return self.card.name
 
     @property

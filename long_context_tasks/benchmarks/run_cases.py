@@ -38,7 +38,7 @@ DEFAULT_LENGTH = 8_000
 
 
 def with_length(options: RunOptions) -> RunOptions:
-    """Return the options with the length of seeded cases, as results record it."""
+    """Return the options, adding the length of seeded cases in the form recorded in results."""
     return replace(options, length=options.length or DEFAULT_LENGTH)
 
 

@@ -43,7 +43,8 @@ class SeededBuilder(Builder[Settings]):
     ) -> MadeCases:
         """Return a case with one turn and one text.
 
-        ``texts`` has the text under the name of the input that holds its key; ``prompt`` is the whole prompt, which is counted.
+        ``texts`` maps the name of the input field that holds the text's key to the text; the tokens of the whole
+        ``prompt`` are counted.
         """
         key = self.key(settings, length, number)
         [(name, text)] = texts.items()

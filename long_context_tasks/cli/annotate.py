@@ -99,7 +99,7 @@ def prepare(
 
 
 def _write_texts(study: Path, rationales: Path | None, candidates: list[Path], prompts: str) -> int:
-    """Let models write; return the number of texts that are still missing."""
+    """Have the models write the texts; return how many are still missing."""
     from long_context_tasks.annotation.prepare import write_missing
     from long_context_tasks.judges.kinds import load_judge
 

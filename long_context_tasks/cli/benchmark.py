@@ -73,8 +73,8 @@ def check(
 ) -> None:
     """Check a benchmark: functions, cases, prompts, scores of example answers.
 
-    Reads a few cases of one task of each kind, and compares the hashes of cases that are written from seeds. Exit code 1 if the check
-    finds a fault.
+    Reads a few cases of one task of each kind, and compares the hashes of cases generated from seeds.
+    Exit code 1 if a check fails.
     """
     from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
     from long_context_tasks.benchmarks.downloads import without_downloads

@@ -19,10 +19,10 @@ from long_context_tasks.schema.validated import described_fields
 
 
 def with_default(name: str) -> type[TyperGroup]:
-    """Return the class of a group in which ``name`` is the command if the first word is a path or an option."""
+    """Return a group class that runs the command ``name`` if the first word is a path or an option."""
 
     class DefaultCommand(TyperGroup):
-        """Group that runs one of its commands unless another is named."""
+        """Group that runs its default command unless another is named."""
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             """Insert the name of the default command if it was left out."""
@@ -69,7 +69,7 @@ def typed_options(ctx: typer.Context) -> dict[str, Any]:
 
 
 def with_more_options(own: Sequence[Any], options: Iterable[MoreOption]) -> list[Any]:
-    """Insert options before --json into the parameters of a command, except those whose name the command has already."""
+    """Insert options before --json in a command's parameters, skipping any that it already defines."""
     taken = {each.name for each in own}
     # --json and --help end every list of options.
     end = next(place for place, each in enumerate(own) if each.name in ("as_json", "help"))

@@ -90,7 +90,7 @@ def give(text: str | None = None, **values: Any) -> None:
 
 
 def give_document(content: Any) -> None:
-    """Replace the common document of ``--json`` by another form; call it if :func:`json_wanted`."""
+    """Replace the standard ``--json`` document with a different one; call only if :func:`json_wanted`."""
     _document.own_form = content
 
 

@@ -41,7 +41,7 @@ app = typer.Typer(add_completion=False)
 
 
 class CostOptions(Checked):
-    """Options of `lct plan` that do not change the prompts; prices are of a million tokens."""
+    """Options of `lct plan` that do not change the prompts; prices are per million tokens."""
 
     answer_tokens: Annotated[
         Whole, option("Expected tokens of an answer. Default: the whole budget", _COST, ge=0)

@@ -394,12 +394,12 @@ def compare(
     cards: Cards = None,
     as_json: Json = False,
 ) -> None:
-    """Compare models pair by pair on the cases that both ran.
+    """Compare models pairwise on the cases that both ran.
 
     Only runs of the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with
-    its 95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and a verdict: a model is better if the
-    adjusted p is below 0.05 and the interval excludes 0. With --json the document has the form of --out FILE.json. Exit code 1 if anything
-    found had to be left out (damaged, unfinished, not evaluated).
+    its 95 % interval over clusters, the p-value of a permutation test, the p-value adjusted for all tasks shown, and a verdict: a model is
+    better if the adjusted p-value is below 0.05 and the interval excludes 0. With --json the document has the form of --out FILE.json. Exit
+    code 1 if anything found had to be left out (damaged, unfinished, not evaluated).
     """
     from fnmatch import fnmatchcase
 

@@ -1,10 +1,11 @@
-"""Read novels: texts of Project Gutenberg, folders of chapter files, JSON Lines.
+"""Read novels: Project Gutenberg texts, folders of chapter files, JSON Lines.
 
-The paper: "we meticulously remove identifiers such as chapter numbers and annotations from the content" (Wang et
-al., NAACL 2024, section 3.3). Removed here: the text outside the START and END lines, credits, notes of the
-transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
-and their marks, captions of illustrations, publishers' lists and printers' notes, rows of asterisks, page numbers.
-Whole unwrapped paragraphs remain. :mod:`long_context_tasks.corpora.chapters` finds the headings.
+The paper says: "we meticulously remove identifiers such as chapter numbers and annotations from the content"
+(Wang et al., NAACL 2024, section 3.3). Removed here: the text outside the START and END lines, credits,
+transcriber's notes, title page, prefaces, tables of contents, headings with their titles and attributed
+mottoes, footnotes and their marks, captions of illustrations, publishers' lists and printers' notes, rows of
+asterisks, page numbers. Whole unwrapped paragraphs remain. :mod:`long_context_tasks.corpora.chapters` finds
+the headings.
 """
 
 from __future__ import annotations
@@ -286,7 +287,7 @@ def _rest(block: Block, heading: Heading) -> list[Block]:
 
 
 def _candidates(blocks: Sequence[Block]) -> Layout:
-    """Return the blocks with everything that each may be by its own words."""
+    """Return the blocks, each with every role that its text alone allows."""
     layout = Layout(blocks)
     marks: set[str] = set()
     for i, block in enumerate(blocks):
@@ -522,7 +523,10 @@ def _story_below_front(layout: Layout, limit: int) -> int | None:
 
 
 def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> list[range]:
-    """Return the long parts outside the story that belong to it: without a heading of front or back matter, or with talk."""
+    """Return long passages outside the detected story that belong to it.
+
+    These have no heading of front or back matter, or they contain dialogue.
+    """
     parts: list[list[int]] = []
     for outside in (range(start), range(stop, len(layout.blocks))):
         parts.append([])
@@ -546,7 +550,7 @@ def _is_matter(layout: Layout, i: int) -> bool:
 
 
 def _story_in(layout: Layout, part: Sequence[int], listed: Set[int]) -> list[int]:
-    """Return the paragraphs of a part outside the story if it is too long, or has too much talk, to be dropped."""
+    """Return the paragraphs of a long part outside the story, except matter without much dialogue."""
     blocks = layout.blocks
     prose = [
         i

@@ -129,7 +129,10 @@ class Layout:
         return sum(block.size for block in map(self.blocks.__getitem__, indices) if of(block))
 
     def are_apart(self, places: Sequence[int]) -> bool:
-        """Return whether blocks are as far apart as headings; in a short book with many of them, they are closer."""
+        """Return whether blocks are far enough apart to be headings.
+
+        The threshold is lower if a short book has many of them.
+        """
         return self.median_apart(places) >= min(_LEAST_APART, self.before[-1] / (3 * len(places)))
 
     def median_apart(self, places: Sequence[int]) -> float:
@@ -511,7 +514,7 @@ def _is_above_heading(block: Block) -> bool:
 
 
 def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
-    """Return whether a block with a large gap is the title in capitals of a tale within a chapter."""
+    """Return whether a block with a large gap is the all-caps title of a tale within a chapter."""
     block = blocks[i]
     return (
         len(block.lines) == 1
@@ -650,7 +653,7 @@ def _argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
 
 
 def _is_argument(layout: Layout, i: int, habits: _Habits) -> bool:
-    """Return whether a block below a heading is an argument, as most chapters of the book have one."""
+    """Return whether a block below a heading is a chapter's synopsis, given that most chapters have one."""
     return bool(habits.arguments and habits.arguments & _argument_marks(layout.blocks, i))
 
 

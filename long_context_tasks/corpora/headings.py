@@ -232,7 +232,7 @@ def numeral_at(line: str, start: int = 0) -> Numbered | None:
 
 
 def _words_at(line: str, start: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
-    """Return the longest number in words at an offset of a line, in one of the languages."""
+    """Return the longest spelled-out number at an offset in a line, in any of the languages."""
     joined, best, begun = "", None, False
     for _ in range(_MOST_WORDS):
         if (token := _TOKEN.match(line, start)) is None:

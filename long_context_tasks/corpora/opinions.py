@@ -160,12 +160,13 @@ def read_opinions(path: Path, left_out: Counter[str] | None = None) -> Iterator[
     """Yield the opinions at a path.
 
     Args:
-        path: a file of one of the :data:`OPINION_FORMS`, or a folder of such files. In a folder, JSON Lines without a
-            ``text`` are skipped, because CourtListener's own files may be there.
+        path: a file of one of the :data:`OPINION_FORMS`, or a folder of such files. In a folder, JSON Lines
+            files without a ``text`` field are skipped, because CourtListener's own files may be there.
         left_out: receives the numbers of records and files without a text.
 
     Raises:
-        InputError: there is nothing to read, a row has another form, an opinion has no words, or two have the same id.
+        InputError: there is nothing to read, a row has an unexpected format, an opinion is empty, or two share
+            an id.
     """
     skipped: Counter[str] = Counter() if left_out is None else left_out
 

@@ -300,7 +300,7 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the record of each row of a JSON Lines file with its place; ``kind`` checks the row and builds the record."""
+    """Yield location and record of each row of a JSON Lines file; ``kind`` checks and builds the record."""
     for place, row in read_rows(path, what):
         yield place, validated(kind, row, place, remedy=ROW_REMEDY).record()
 

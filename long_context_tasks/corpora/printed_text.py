@@ -412,7 +412,7 @@ def unbroken(texts: Sequence[str]) -> list[str]:
 
 
 def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a text without the characters in some spans, which are in ascending order."""
+    """Return a text with the given spans removed; they are in ascending order."""
     for start, end in reversed(spans):
         text = text[:start] + text[end:]
     return text

@@ -156,7 +156,7 @@ def _without_controls(chunks: Iterable[bytes], dropped: Counter[str]) -> Iterato
 
 
 def _cleaned(data: bytes, dropped: Counter[str]) -> bytes:
-    """Return XML without control characters and references to them."""
+    """Return XML without control characters or references to them."""
     plain = data.translate(None, _CONTROLS)
     found, references = _NO_CHARACTERS.subn(b"", plain) if b"&#" in plain else (plain, 0)
     dropped[CONTROLS] += len(data) - len(plain) + references

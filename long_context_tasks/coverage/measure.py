@@ -77,7 +77,7 @@ def check_evaluator(config: JudgeConfig) -> None:
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
-    """Return the prompt of appendix A, byte for byte."""
+    """Return the prompt from Appendix A, verbatim."""
     # One pass, because a passage or query may contain a slot's name.
     values = {"<context>": passage, "<query>": query}
     return _SLOT.sub(lambda match: values[match[0]], packaged_text(__package__, "evaluator.txt"))

@@ -36,7 +36,7 @@ _UNITS = {"": 0, "k": 1, "m": 2}
 
 
 class OwnTaskCard(TaskCard):
-    """Tasks of a host with the same kind of score; ``headline`` is our name of the metric."""
+    """Tasks of a host with the same kind of score; ``headline`` is our name for the metric."""
 
     source: Source = "published"
     value: str  # field of the sample with the score; {length} in it is replaced

@@ -179,7 +179,7 @@ class _FirstPlace:
 
 
 class _Gumbel:
-    """Add noise from each row's own generator to its logits, on the CPU so that all devices draw the same."""
+    """Add noise from each row's generator to its logits, on the CPU so that all devices draw the same samples."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch

@@ -138,9 +138,10 @@ def _repeats(headlines: pl.DataFrame) -> dict[int, tuple[int, float | None]]:
 
 
 def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
-    """Average each cell, metric, case and turn over repeats, with the most frequent reason.
+    """Average each cell, metric, case and turn over repeats; keep the most frequent reason for a missing value.
 
-    Repeats without a value are left out of the mean. A value's standard deviation is that of the mean of independent values.
+    Repeats without a value are left out of the mean. A standard deviation is
+    that of the mean of independent repeats.
     """
     keys = ["cell", "metric", *_TURN]
     n = pl.col("value").count()
@@ -323,11 +324,11 @@ def turns_of_cells(
 def pooled_cells(
     collection: Collection, cells: Sequence[Cell], members: Mapping[str, Sequence[str]]
 ) -> list[Cell]:
-    """Pool the tasks of each group into one cell, in which every case weighs the same.
+    """Pool the tasks of each group into one cell, in which every case has equal weight.
 
     Args:
         collection: runs and scores of the cells.
-        cells: cells of single tasks; of several versions the newest counts.
+        cells: cells of single tasks; if there are several versions, the newest is used.
         members: tasks of each group.
 
     Returns:

@@ -255,7 +255,7 @@ def _label(evaluation: Evaluation) -> str:
 def _scores(run: str, evaluation: Evaluation, known: _Labels, failures: Failures) -> pl.DataFrame:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first.
 
-    ``known`` has the labels of cases that earlier runs of the task had, and grows, as ``failures`` does.
+    ``known`` holds the case labels from earlier runs of the task; it and ``failures`` are updated in place.
     """
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
     values: dict[str, list[float | None]] = {}

@@ -332,7 +332,7 @@ def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
 
 
 def _not_compared(by_model: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
-    """Yield the cells that no other model has with the same version, judge and settings, and how the nearest cell differs."""
+    """Yield a line for each cell that no other model has with the same version, judge and settings, and how the nearest differs."""
     for name, cells in by_model.items():
         others = [by_model[model] for model in by_model if model != name]
         for key, cell in cells.items():

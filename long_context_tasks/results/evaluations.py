@@ -279,7 +279,7 @@ def _text_or_none(value: Any) -> str | None:
 def _stds(
     scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]], judge: Mapping[str, Any]
 ) -> Mapping[str, float]:
-    """Return the standard deviations that a trained judge predicted in the turn's only verdict; none for answers it did not see."""
+    """Return a trained judge's predicted standard deviations if a turn has a single verdict; answers it did not see have none."""
     if len(verdicts) != 1 or (stored := stored_kind(judge)) is None:
         return {}
     stds = stored.stds(str(verdicts[0].get("feedback")))

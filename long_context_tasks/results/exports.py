@@ -1,7 +1,7 @@
-"""Exports: records of Every Eval Ever (evaleval/every_eval_ever, schema 0.3.0), and ``.eval_results`` of the Hugging Face hub.
+"""Exports: Every Eval Ever records (evaleval/every_eval_ever, schema 0.3.0), and ``.eval_results`` of the Hugging Face hub.
 
-The records hold the same as bundles: prompts, questions and gold answers only if the user asks for them and the card allows it, responses
-if the card allows them, and neither keys nor local paths.
+The records contain the same data as bundles: prompts, questions and gold answers only if the user asks for them and the card allows it,
+responses if the card allows them, and neither keys nor local paths.
 """
 
 import hashlib

@@ -34,10 +34,10 @@ ROW_KEYS = (
 
 @dataclass(frozen=True)
 class ScoreFigures:
-    """Figures of a run that was scored again, without the single scores: small enough to send between processes."""
+    """Figures of a rescored run, without the individual scores: small enough to send between processes."""
 
     run: StoredRun  # the run as the host left it
-    version: int  # today's version of the task
+    version: int  # current version of the task
     metrics: tuple[str, ...]  # headline first
     points: frozenset[str]  # metrics that are points of a scale
     numbers: Mapping[str, float]  # means, intervals and counts over all turns (see task_numbers)
@@ -171,9 +171,9 @@ def score_all(
 
 @dataclass(frozen=True)
 class RunTasks:
-    """The tasks of runs, each loaded once in a process."""
+    """The runs' tasks, each loaded once per process."""
 
-    places: Places = AS_IN_THE_RUN  # current places of their data
+    places: Places = AS_IN_THE_RUN  # where their data are now
     _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
 
     def of(self, run: StoredRun) -> LoadedTask:
@@ -183,7 +183,7 @@ class RunTasks:
         return self._loaded[key]
 
     def __reduce__(self) -> tuple[type["RunTasks"], tuple[Places]]:
-        """Pickle only the places of the tasks: loaded tasks can take gigabytes, and each process loads its own."""
+        """Pickle only where to load the tasks from: loaded tasks can take gigabytes, and each process loads its own."""
         return type(self), (self.places,)
 
 

@@ -1,7 +1,6 @@
-"""Scoring of stored runs by today's rules (``lct runs rescore``).
+"""Score stored runs again by the current rules (``lct runs rescore``).
 
-No judge is asked: the replies of judges are in the files of the run and are read again. Reports take the new scores in place of those
-that they were made from.
+No judge is queried: the stored judge replies are parsed again. Reports use the new scores instead of those they were computed from.
 """
 
 import math
@@ -61,7 +60,7 @@ class Change:
 @dataclass(frozen=True)
 class Rescored:
     evaluation: Evaluation  # the earlier evaluation, by the host or lct judge run
-    scored: ScoreFigures  # figures by today's rules
+    scored: ScoreFigures  # figures by the current rules
     changes: tuple[Change, ...]  # every score that changed
     notes: tuple[str, ...]  # notes for readers of the numbers
 
@@ -71,7 +70,7 @@ class Rescored:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Today's metrics, headline first, then metrics that the task had only before."""
+        """The current metrics, headline first, then those that only an earlier version had."""
         today = self.scored.metrics
         return (*today, *(name for name in metric_names(list(self.evaluation.numbers)) if name not in today))
 
@@ -109,7 +108,7 @@ def rescored_run(tasks: RunTasks, write: bool, run: StoredRun) -> list[Rescored 
 
 
 def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) -> Rescored:
-    """Score an evaluation of the host or of a later judge by today's rules, without asking a judge.
+    """Score an evaluation of the host or of a later judge by the current rules, without querying a judge.
 
     Raises:
         InputError: responses are missing, damaged or belong to other data; the rubric no longer exists; the numbers of tokens of
@@ -240,9 +239,9 @@ class _VerdictRow(Checked):
 
 
 def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: str = "a verdict") -> Verdict:
-    """Read a verdict from its row (see :meth:`Verdict.row`) and score its replies by today's rules.
+    """Read a verdict from its row (see :meth:`Verdict.row`) and score its replies by the current rules.
 
-    ``weighed``: whether the judge's scores are weighted by the probabilities of tokens. ``place`` names the row in errors.
+    ``weighed``: whether the judge's scores are weighted by token probabilities. ``place`` names the row in errors.
     """
     verdict = validated(_VerdictRow, row, place, remedy="judge it again with `lct judge run`")
     replies = verdict.replies()
@@ -271,8 +270,8 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: 
 def _was_waiting(task: LoadedTask, cases: Sequence[_Scored], rubric: str) -> bool:
     """Return whether a judged run without any verdict is waiting for its judge.
 
-    The alternative is that its responses gave the judge nothing to rate: a summary without sections is scored without a judge. A run is
-    waiting if a turn has that reason, or if today's task would ask the judge something.
+    Otherwise its responses gave the judge nothing to rate: a summary without sections is scored without a judge. A run is waiting if a
+    turn has the reason :data:`NOT_JUDGED`, or if the current version of the task would query the judge.
     """
     if any(turn.reason == NOT_JUDGED for _, turns in cases for turn in turns):
         return True

@@ -187,7 +187,7 @@ def reasons_text(mean: Mean) -> str:
 
 
 def score_text(value: float, *, points: bool) -> str:
-    """Return a score for people: rates in percent, points with two decimals, a dash if it is not finite.
+    """Format a score for display: rates in percent, points with two decimals, a dash if it is not finite.
 
     >>> score_text(0.5, points=False), score_text(7.25, points=True), score_text(float("nan"), points=True)
     ('50.0', '7.25', '-')
@@ -198,7 +198,7 @@ def score_text(value: float, *, points: bool) -> str:
 
 
 def interval_text(mean: Mean, *, points: bool) -> str:
-    """Return ``low to high`` in the unit of :func:`score_text`; a dash without an interval."""
+    """Return ``low to high`` in the unit of :func:`score_text`, or a dash if there is no interval."""
     if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
         return "-"
     return f"{score_text(mean.low, points=points)} to {score_text(mean.high, points=points)}"

@@ -129,7 +129,7 @@ def has_words(text: str) -> bool:
 
 
 def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
-    """Return the words before a position in its sentence, and the heading above them, after ``begin``.
+    """Return the part of the sentence before a position, and the heading above it; ``begin`` limits both.
 
     >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 40)
     ('The best is ', '**Final answer**')

@@ -304,7 +304,7 @@ def packaged_yaml(package: str, name: str) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Convert a value to one that JSON can express: None for non-finite numbers, and strings as keys.
+    """Convert a value to JSON-serializable form: non-finite numbers become None, and keys become strings.
 
     >>> json_value({1: [float("nan"), 2.0]})
     {'1': [None, 2.0]}

@@ -114,7 +114,7 @@ class Options:
 
     @classmethod
     def of(cls, options: "Options") -> Self:
-        """Convert options to this class, dropping fields that it lacks and using defaults for its own."""
+        """Convert options to this class, dropping fields that it lacks and using defaults for those it adds."""
         if type(options) is cls:
             return options
         # Without `given`, a default that the user typed would count as not given in the other class.

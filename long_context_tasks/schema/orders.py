@@ -97,9 +97,9 @@ def runs(text: str) -> list[Run]:
 def orders(text: str, n: int) -> list[Run]:
     """Return the permutations of 1..n that a text lists, with their positions, in the strongest form used.
 
-    The forms, strongest first: "2 is first, 1 is second"; runs of numbers; one number with n digits; all
-    numbers of pieces ("Part 2"), all in brackets, or all numbers. The last three do not accept 1..n itself,
-    because texts describe pieces in that order.
+    The forms, strongest first: "2 is first, 1 is second"; runs of numbers; a single n-digit
+    number; every piece number ("Part 2"), every bracketed number, or every number in the text. The last three
+    do not accept 1..n itself, because texts describe pieces in that order.
     """
     whole = list(range(1, n + 1))
     for form in _forms(text, n):

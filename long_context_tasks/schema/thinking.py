@@ -1,7 +1,7 @@
-r"""Remove thinking from responses, by the markers that model families write around it.
+r"""Strip thinking from responses, using the markers that each model family puts around it.
 
 Thinking is part of a response's text if the server does not separate it. :data:`FORMS` lists the known
-markers. Other markers are given by ``lct_thinking`` for a model (possibly in a preset) and by the field
+markers. Other markers can be set with ``lct_thinking`` for a model (possibly in a preset) and with the field
 ``thinking`` in a judge file; :func:`in_known_marks` replaces them with standard ones when responses arrive.
 """
 

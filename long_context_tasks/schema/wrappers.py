@@ -149,7 +149,7 @@ def _lines_of(value: Any) -> Iterable[str]:
 def out_of_tables(text: str) -> str:
     """Convert the rows of Markdown tables to lines: the first cell that is not a row number, then the rest.
 
-    If the cells contain no words, each column becomes a line after its heading.
+    If the cells contain no words, each column becomes one line that starts with its heading.
 
     >>> out_of_tables("| # | Name | Role |\\n|---|---|---|\\n| 1 | Anne | aunt |\\n| 2 | Kitty | |")
     'Anne: aunt\\nKitty'

@@ -1,4 +1,4 @@
-"""The leaderboard as a folder of pages that open without a network."""
+"""The leaderboard as a folder of static pages that work offline."""
 
 from long_context_tasks.site.build import BuiltSite, build_site
 from long_context_tasks.site.contents import CellMap, SiteOptions

@@ -1,4 +1,4 @@
-"""Build the site: a folder of pages that open from ``file://`` without a network."""
+"""Build the site: a folder of pages that open from ``file://`` and work offline."""
 
 import importlib.resources
 import importlib.util

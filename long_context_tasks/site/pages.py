@@ -145,7 +145,7 @@ def _published_rows(
 ) -> list[list[Any]]:
     """Return rows of model, leaf, value x :data:`_DIGITS`, n, metric and source.
 
-    The last item is 1 if the metric is not comparable with the column.
+    A final item is 1 if the metric is not comparable with the column's, otherwise 0.
     """
     return [
         [

@@ -20,7 +20,7 @@ def tokens(length: int | None) -> str:
 
 
 def day(made: str) -> str:
-    """Return the day from a host's time text, or the text itself if it has fewer than eight digits."""
+    """Return the date from a host's timestamp, or the timestamp unchanged if it has fewer than eight digits."""
     digits = moment(made)
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if len(digits) >= 8 else made
 

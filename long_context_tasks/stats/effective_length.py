@@ -40,7 +40,7 @@ from long_context_tasks.stats.intervals import (
 Flags = NDArray[np.bool_]
 Outcome = Literal["holds", "fails", "open"]
 
-# Probability that any length is wrongly shown to fail by itself.
+# Probability that any length is wrongly shown to fail on its own.
 _ALONE = 0.01
 # Fraction of an independent case added to paired lengths; see relative_margin.
 _ADDED = 2 / 3
@@ -186,7 +186,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
 
 
 def strict_level(lengths: int) -> float:
-    """Return the Bonferroni-corrected interval level at which one of several lengths fails by itself."""
+    """Return the Bonferroni-corrected confidence level for testing one of several lengths on its own."""
     return 1 - 2 * _ALONE / max(1, lengths)
 
 

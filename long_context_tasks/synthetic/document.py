@@ -43,7 +43,7 @@ class Growing(Generic[T]):
             yield part
 
     def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
-        """Return the fewest parts that reach a number of characters and of parts."""
+        """Return the fewest parts, at least ``least``, that have at least ``characters`` characters in total."""
         if characters <= 0:
             raise InputError("a text of no tokens cannot be written; ask for at least 1 token")
         taken: list[T] = []
@@ -63,13 +63,13 @@ def filled(
     least: int,
     most: int,
 ) -> tuple[str, int]:
-    """Add neutral sentences to a text until it fills a length.
+    """Add neutral sentences to a text until it reaches a target length.
 
     Args:
         additions: sentences to try, in order.
         extended: returns the text with some of them.
         count: returns a text's token count.
-        least: tokens at which the text is long enough; it stays shorter if the additions run out.
+        least: minimum number of tokens; the text may be shorter if the additions run out.
         most: maximum tokens of the text.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Counting tokens: cl100k without a network, or any Hugging Face tokenizer."""
+"""Count tokens with cl100k, which works offline, or with any Hugging Face tokenizer."""
 
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.tokens.tokenizers import (

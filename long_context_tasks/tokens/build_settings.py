@@ -30,7 +30,7 @@ ALL_TASKS = "All tasks"  # panel of options shared by all builders
 
 
 def option(help: str, panel: str, **checks: Any) -> Any:
-    """Make a settings field an option of `lct build`, as part of its annotated type."""
+    """Expose a settings field as an `lct build` option; for use inside the field's ``Annotated`` type."""
     return Field(description=help, json_schema_extra={"panel": panel}, **checks)
 
 

@@ -42,12 +42,12 @@ _SPELLED = (
 )
 """Other spellings of a designation."""
 _BARE = re.compile(r"^\W{0,9}([1-9][0-9]{0,6})\W{0,3}$", re.MULTILINE)
-"""A number alone in a line, if the response has no designation."""
+"""A number alone on a line, used if the response has no designation."""
 _NONE = re.compile(r"\W{0,9}(?:none|neither(?!\sA[0-9])|no answer|n/a|nothing|no single)\b", re.IGNORECASE)
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
-    """Return the designation to which a response commits: A1..An, or a number that can mean nothing else.
+    """Return the designation, A1..An, to which a response commits; an unambiguous number counts as one.
 
     Every designation in the response is a candidate, and :func:`~long_context_tasks.schema.candidates.choose`
     selects one. If there are several that are only mentioned, listed ("A1, A2", "A1 or A2") or on separate

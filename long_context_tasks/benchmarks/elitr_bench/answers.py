@@ -156,7 +156,7 @@ _BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
 
 
 def states(words: Sequence[str], forms: Iterable[str]) -> bool:
-    """Return whether the words of a text contain one of the forms without ruling it out.
+    """Return whether a text mentions one of the forms without negating it.
 
     >>> states(words_of("Not on the 3rd, on May 14th"), ["14 May", "May 14"]), states(words_of("not PERSON3"), ["PERSON3"])
     (True, False)

@@ -142,7 +142,7 @@ class PaperFigure:
         return "yes" if self.recomputed == self.published else "no"
 
     def of(self, responses: Sequence[PublishedResponse], evaluator: str = "gpt-4") -> "PaperFigure":
-        """Return the figure with the unweighted mean over responses; without responses it has no value."""
+        """Return the figure with its unweighted mean over responses, or with a reason if there are none."""
         if not responses:
             return self if self.reason else replace(self, reason="not in the archive")
         values = [score(response, evaluator) for response in responses]

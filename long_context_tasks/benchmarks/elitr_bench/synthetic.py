@@ -78,7 +78,7 @@ def _is_conv(family: str) -> bool:
 
 
 def _made(family: str, settings: MeetingSettings, length: int, place: int) -> MadeCases:
-    """Return the cases on one meeting: one per question, or one dialogue."""
+    """Return the cases for one meeting: one per question, or one dialogue."""
     conv = _is_conv(family)
     # Lengths may be measured in either. Fresh, because shared ones would cache the counts of all meetings.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)

@@ -31,7 +31,7 @@ class GraphBuilder(SeededBuilder[GraphSettings]):
     lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
     def make(self, settings: GraphSettings, length: int, number: int) -> MadeCases:
-        """Draw a graph whose prompt has 98 to 100 per cent of the tokens, and a question about one of its nodes."""
+        """Draw a graph whose prompt fills 98 % to 100 % of the length, and a question about one of its nodes."""
         dice = self.dice(settings, length, number)
         nodes, tokens = 0, 450  # only the instruction
         for _ in range(_TRIES):

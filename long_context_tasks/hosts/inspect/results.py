@@ -54,7 +54,7 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 
 
 def _headers(path: Path) -> list[Found]:
-    """Return the runs of a log, finished or not: one of our task, or one for each length of a task of the host's own."""
+    """Return a log's runs, finished or not: one for a task of ours, one per length for a native Inspect task."""
     from inspect_ai.log import read_eval_log
 
     log = read_eval_log(str(path), header_only=True)
@@ -81,7 +81,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
 
 
 def _common(path: Path, log: Any) -> dict[str, Any]:
-    """Return what a run of our tasks and one of the host's own have in common."""
+    """Return the fields shared by runs of our tasks and of native Inspect tasks."""
     spec = log.eval
     generation = log.plan.config.merge(spec.model_generate_config)
     return {

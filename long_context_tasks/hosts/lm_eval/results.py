@@ -152,7 +152,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
 
 
 def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[str, Any]:
-    """Return what a run of our tasks and one of lm-eval's own have in common."""
+    """Return the fields shared by runs of our tasks and of native lm-eval tasks."""
     settings = row.get("config") or {}
     return {
         "provenance": {
@@ -173,7 +173,7 @@ def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[st
 def _own_runs(
     path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
 ) -> list[Found]:
-    """Return the runs of a task of lm-eval's own, one for each length; none if no card describes it."""
+    """Return the runs of a native lm-eval task, one per length; empty if no card describes the task."""
     config, results = row["configs"][name], row.get("results", {}).get(name, {})
     counts = (row.get("n-samples") or {}).get(name) or {}
     common = _common(path, time, row, name)

@@ -553,7 +553,7 @@ def _total(values: Sequence[Any]) -> float:
 
 
 def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
-    """Compute a figure from all turns with a score; see :meth:`CaseTask._row` for the format."""
+    """Compute an aggregate metric over all scored turns; see :meth:`CaseTask._row` for the format."""
     turns = [turn for turn in _turns(scored) if not math.isnan(turn["value"])]
     if not turns:
         return math.nan

@@ -130,7 +130,7 @@ def _benchmark_groups() -> dict[str, Group]:
 
 
 def _suites(benchmarks: Sequence[str]) -> dict[str, Group]:
-    """Return the groups over several benchmarks; their metrics differ, so they have no mean.
+    """Return the groups that span several benchmarks; their metrics differ, so they have no mean.
 
     A task with splits is represented by its group.
     """

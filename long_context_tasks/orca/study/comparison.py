@@ -324,7 +324,7 @@ def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Com
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, SplitSpread, SplitSpread]]:
-    """Return name, number of wordings, rho and MAE of each judge rated with several wordings (Table 7).
+    """Return the name, number of wordings, rho and MAE of each judge run with several prompt wordings (Table 7).
 
     The name is ``JUDGE:CONDITION``; rho and MAE are summarised over wordings.
     """

@@ -75,7 +75,7 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class BundleRun(TidyRun):
-    """A run in a bundle; its row is without ``source``."""
+    """A run in a bundle; its row has no ``source``."""
 
     answers: str | None = None  # name of its responses in the bundle; None without responses
     # Numbers with each seed of the judge, if it has several.

@@ -1,4 +1,4 @@
-"""Runs in bundles as runs of a host, so that pages of cases and lists of missing cells can use them."""
+"""Present bundled runs as host runs, so that case pages and missing-cell lists can use them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -43,7 +43,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Price:
-    """Prices of a million tokens."""
+    """Prices per million tokens."""
 
     prompt: float
     completion: float
@@ -311,7 +311,7 @@ def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
 
 
 def _fits(task: LoadedTask, plan: CasePlan, settings: PlanSettings) -> bool:
-    """Return whether a case fits the window; like the hosts, count a whole conversation with the budget for every answer."""
+    """Return whether a case fits the window, counting the whole conversation and every answer budget, as the hosts do."""
     if settings.window is None:
         return True
     room = plan.answers * task.answer_budget + AROUND_MESSAGE * plan.messages

@@ -1,4 +1,4 @@
-"""Cells of a leaderboard (a model and a task) that are not done: never run, incomplete, or of an old version."""
+"""Unfinished leaderboard cells (model-task pairs): never run, incomplete, or from an outdated version."""
 
 import math
 import re
@@ -64,7 +64,7 @@ def _resolved(place: Any) -> Any:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Return whether two names may mean one model: hosts record a path, a hub id, or its last part.
+    """Return whether two names may refer to the same model: hosts record a path, a hub id, or its last part.
 
     >>> same_model("/models/Qwen2.5-7B/", "Qwen2.5-7B"), same_model("a/Qwen", "a__Qwen"), same_model("a/m", "b/m")
     (True, True, False)
@@ -213,7 +213,7 @@ def _state(run: StoredRun, task: WantedTask) -> CellState:
 
 
 def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) -> tuple[str, str]:
-    """Return state and reason of a run with scores of today's version, by its numbers of responses and scores."""
+    """Return the state of a run with scores of the current version, and the reason, from its response and score counts."""
     n, scored = _whole(numbers.get("n")), _whole(numbers.get("n_scored"))
     if task.responses is not None and n < task.responses:
         return PARTIAL, f"{n} of {task.responses} responses asked for"
@@ -226,7 +226,7 @@ def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) ->
 
 
 def _by_recorded_counts(run: StoredRun, task: WantedTask, n: int) -> tuple[str, str]:
-    """Return state and reason of a fully scored run by the counts it recorded, because the task could not be loaded."""
+    """Return the state of a fully scored run, and the reason, from its recorded counts; used if the task cannot be loaded."""
     available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
     # Results contain lct_n only if it left cases out, or if the number of cases is unknown.
     cut = ran_with is not None and (available is None or available >= ran_with)
@@ -259,7 +259,7 @@ class Missing:
 
     @property
     def commands(self) -> Mapping[str, Sequence[CellState]]:
-        """Recorded commands of the cells that are not done, each with its cells."""
+        """Recorded commands for unfinished cells, each with the cells it covers."""
         commands: dict[str, list[CellState]] = {}
         for cell in self.cells:
             if cell.state != DONE and cell.command:
@@ -267,7 +267,7 @@ class Missing:
         return commands
 
     def table(self) -> Table | None:
-        """Return a table of the cells that are not done; None if all are."""
+        """Return a table of the unfinished cells; None if all are done."""
         rows = tuple(
             (cell.model, cell.task, cell.state, cell.run.host if cell.run else "", cell.why)
             for cell in self.cells
@@ -305,11 +305,11 @@ def find_missing(
     """Compare stored runs with the tasks that should be run.
 
     Args:
-        names: names of the tasks.
+        names: task names.
         results: folders of runs, and bundles.
-        models: names of the models; empty for those of all runs.
-        options: options of the runs.
-        loading: context in which tasks are loaded, e.g. one without downloads.
+        models: model names; if empty, every model found in the runs.
+        options: run options.
+        loading: context manager under which tasks are loaded, e.g. one that prevents downloads.
 
     Raises:
         InputError: a folder does not exist, or no model is known.

@@ -164,7 +164,7 @@ def topic(speech: Speech, point: MeetingPoint) -> str:
 
 
 def asked(speech: Speech, point: MeetingPoint, *, follow_up: bool) -> str:
-    """Return the question about a point, phrased as standalone or as a follow-up on the same subject."""
+    """Return the question about a point, phrased to stand alone or as a follow-up on the same subject."""
     text = speech.plain(f"ask.{point.kind.name}", 2 if follow_up else 1, s=point.subject.text)
     return text.replace(JOINED, " ")
 

@@ -28,7 +28,7 @@ _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"yeara": (1948, 1985), "yearb": (1986, 2023)}
 _MASS = {"child": (14, 38), "teen": (41, 66), "adult": (62, 84), "old": (57, 78)}
 _HEIGHT = {"child": (96, 142), "teen": (152, 174), "adult": (161, 179), "old": (156, 172)}
-# Ranges of numbers that do not count people; a study adds some.
+# Ranges of numbers that are not counts of people; a study adds some.
 _RANGES = {"k": (2, 59), "small": (2, 12), "months": (3, 29), "span": (3, 104), "top": (20, 99)}
 _OUTCOMES = {1: "better", 0: "same", -1: "worse"}
 _CLEAR, _UNCLEAR = 2.7, 1.5  # minimum standard errors of a clear difference, and maximum of an unclear one
@@ -111,13 +111,13 @@ class TrialWriter(PlanWriter):
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
-        """Return the features of a study and of its earlier one; an excluded study misses one or two."""
+        """Return the features of a study and of its earlier one; an excluded study lacks one or two of ``wanted``."""
         missed: set[str] = set()
         if not included:
             number = 1 if self.chance(0.75) else 2
             while len(missed) < number:
                 missed.add(self.pick(_FEATURES))
-        # The earlier study has the required value where the study itself misses it, so every abstract
+        # The earlier study has the required value where the study itself lacks it, so every abstract
         # mentions all five.
         values = zip(_FEATURES, (topic.diseases, topic.drugs, WHO, WAYS, VERSUS), strict=True)
         others = {
@@ -153,7 +153,7 @@ class TrialWriter(PlanWriter):
         return f"{number:,}" if self.chance(0.8) else str(number)
 
     def _other(self, role: str, form: str) -> str:
-        """Return a name, or a number that does not count people."""
+        """Return a name, or a number that is not a count of people."""
         if role in self.ranges:
             number = self.numbers.draw(*self.ranges[role], asked=False)
             return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
@@ -171,7 +171,7 @@ class TrialWriter(PlanWriter):
         return drawn[role]() if role in drawn else self._name(role)
 
     def large(self) -> str:
-        """Return a larger number that does not count people."""
+        """Return a larger number that is not a count of people."""
         number = self.numbers.draw(60, 16_000, asked=False)
         return f"{number:,}" if self.chance(0.6) else str(number)
 
@@ -438,7 +438,7 @@ class Review:
         self._studies = Growing(_studies(seed, writer, topic, wanted))
 
     def __call__(self, tokens: int) -> WrittenReview:
-        """Return the fewest studies that reach a number of tokens, at least two.
+        """Return a review of the fewest studies (at least two) that reach a given token count.
 
         A longer review extends the shorter one and has the same background. Only titles and abstracts count
         as tokens.
@@ -472,7 +472,7 @@ class Abstracts:
         self._paragraphs = Growing(_abstracts(seed))
 
     def __call__(self, tokens: int) -> LabelledText:
-        """Return the fewest abstracts that reach a number of tokens; a longer text extends the shorter one."""
+        """Return the fewest abstracts that reach a given token count; a longer text extends a shorter one."""
         # Paragraphs are joined by an empty line.
         size, characters = (lambda paragraph: len(paragraph.text) + 2), tokens * CHARACTERS_PER_TOKEN
         return LabelledText("Abstracts of clinical studies", self._paragraphs.first(characters, size))

@@ -1,8 +1,9 @@
 """Build BestAnswer cases from a seed: only the accepted answer meets all eight requirements.
 
-The questions are the same at every length, and a longer case shows all answers of a shorter one and more. The
-asker adds content-free sentences, so that a case is at most 2 % below its length. Answers are shown as drawn:
-if some were chosen or changed for their length, the accepted one, which never is, could be recognized.
+The questions are the same at every length, and a longer case shows all the answers of the shorter ones, plus
+more. The asker adds content-free sentences, so that a case is within 2 % of its target length. Answers are
+shown as drawn: if others were selected or edited for length, the accepted answer, which never is, would stand
+out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

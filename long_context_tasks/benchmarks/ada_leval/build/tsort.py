@@ -190,7 +190,7 @@ class CountedBook:
 
 
 def find_passages(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Passage]:
-    """Return every position in a book that yields a case; ``dropped`` counts why others yield none."""
+    """Return every position in a book that yields a case; ``dropped`` counts why the others do not."""
     sums = counted.cumulated
     n = len(counted.tokens)
     # The first case begins after enough text that its hint is as long as the others'.

@@ -255,7 +255,7 @@ def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[in
 
 
 def _shown_by_all(windows: Sequence[ContextWindow]) -> list[Chunk]:
-    """Return the first context's chunks, reduced to the pieces that all other contexts show."""
+    """Return the first context's chunks, restricted to the pieces that appear in every other context."""
     first, *others = windows
     shown = [set(_pieces(window.chunks)) for window in others]
     kept = [

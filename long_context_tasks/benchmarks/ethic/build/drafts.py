@@ -212,7 +212,7 @@ class CaseDraft:
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """The user message in strings with additive token counts: all but the last end in a line break."""
+        """The user message as strings whose token counts add up: all but the last end in a line break."""
         text = template(self.prompt)
         for old, new in self.rewrite.items():
             text = text.replace(old, new)

@@ -131,7 +131,7 @@ def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
-    """Return the other review that includes the most of a review's studies, with their ids, or None."""
+    """Return the other review that includes the most studies of this one, and their ids, or None."""
     # Only PubMed ids mean the same study in two reviews.
     if not review.pubmed:
         return None

@@ -1,9 +1,9 @@
 """Query a judge about section summaries, and turn its verdicts into section and case scores.
 
 Scores are on the paper's scale, 1 to 5. The official score of a judgement is the sum of rating times
-probability, without correcting for lost probability; ``summary_score`` divides it by the probability found. A
-judge without log-probabilities is sampled several times (once per seed), and the rating frequencies replace
-the probabilities; a sample without a rating is lost probability.
+probability, without renormalizing for missing probability mass; ``summary_score`` divides it by the mass that
+was found. A judge without log-probabilities is sampled several times (once per seed), and the rating
+frequencies replace the probabilities; a sample without a rating counts as missing mass.
 """
 
 import math

@@ -31,7 +31,7 @@ NANO_CASES = 288
 # Number of documents tried for a case. At 1k, an eighth of the reviews yield no Attributing case.
 WRITINGS = 48
 MOST_SECTIONS = 8
-LEAST_TOKENS = 1_000  # minimum number of tokens per section: an eighth of the length from 8k on
+LEAST_TOKENS = 1_000  # minimum number of tokens per section: an eighth of the length at 8k and above
 _ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
 # Phrases replaced in questions about a section; the others ask about the whole context, as in recall.
 _ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
@@ -185,7 +185,7 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 def questions_at(length: int) -> int:
-    """Return the number of questions per document: one on each section, so eight from 8k on."""
+    """Return the number of questions per document: one per section, so eight at 8k and above."""
     return max(1, min(MOST_SECTIONS, length // LEAST_TOKENS))
 
 

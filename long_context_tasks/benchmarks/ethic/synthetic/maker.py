@@ -327,7 +327,7 @@ def with_fillers(
     count: Callable[[str], int],
     fillers: Sequence[str],
 ) -> list[Paragraph]:
-    """Append short sentences to the last paragraph until at most ``slack`` of ``left`` tokens are unused."""
+    """Append short sentences to the last paragraph until at most ``slack`` of ``left`` tokens remain."""
     *before, last = paragraphs
     size = count(last.text + JOINT)
     text, _ = filled(

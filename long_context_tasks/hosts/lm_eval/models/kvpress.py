@@ -18,8 +18,8 @@ from long_context_tasks.schema.extras import require
 
 # Abstract classes, one that works during decoding, and one that needs the question.
 _NOT_OFFERED = ("BasePress", "ScorerPress", "PrefillDecodingPress", "FinchPress")
-# These renumber the remaining keys or add keys: the question's positions continue those of the cache, not of
-# the context.
+# These renumber the retained keys or add keys: the question's positions continue from the cache, not from the
+# full context.
 _NEW_POSITIONS = ("KeyRerotationPress", "RestoreKVPress")
 
 
@@ -147,6 +147,6 @@ def plain(name: str) -> str:
 
 
 def moves_keys(press: Any) -> bool:
-    """Return whether the question's positions continue the remaining keys', not the whole context's."""
+    """Return whether the question's positions continue from the retained keys, not from the full context."""
     inner = getattr(press, "press", None)
     return type(press).__name__ in _NEW_POSITIONS or (inner is not None and moves_keys(inner))

@@ -159,8 +159,8 @@ def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]
 def context_end(prompt: str, context: str) -> int | None:
     """Return the position after the context in a prompt; None if the context's last paragraph is missing.
 
-    A prompt may insert text between parts of its context, such as an answer's designation. The search is
-    therefore for the longest suffix of the context, in whole paragraphs, that occurs in the prompt; the last
+    A prompt may insert text between parts of its context, such as an answer's label. This function therefore
+    searches for the longest suffix of the context, in whole paragraphs, that occurs in the prompt; the last
     occurrence counts.
 
     >>> context_end("Read. A1: One. A2: Two. Which?", "One.\\n\\nTwo.")
