@@ -185,7 +185,7 @@ def write_task(
 ) -> TaskReport:
     """Write the first cases of a task, as many as the settings ask for, and report them.
 
-    ``guess`` returns the chance of guessing a case, ``figures`` its difficulty; the means of both go into the report.
+    ``guess`` returns the chance of guessing a case, ``figures`` its difficulty; the report has the means of both.
     """
     tokens: list[int] = []
     sums: Counter[str] = Counter()
@@ -213,7 +213,7 @@ def write_task(
 
 
 def bound_of(card: TaskCard, length: int) -> int:
-    """Return the most tokens of a prompt of a length: the paper's figure if it has one."""
+    """Return the maximum number of prompt tokens at a length: the paper's figure if it has one."""
     return int(card.bounds.get(format_length(length), length))
 
 

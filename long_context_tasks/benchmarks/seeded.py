@@ -1,4 +1,4 @@
-"""Base class of builders that make one case after the other from a seed."""
+"""Base class of builders that make cases one by one from a seed."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ class SeededBuilder(Builder[Settings]):
 
     @abstractmethod
     def make(self, settings: Settings, length: int, number: int) -> MadeCases:
-        """Make the case of a number, counted from 0."""
+        """Make the case ``number``, counted from 0."""
 
     def key(self, settings: BuildSettings, length: int, number: int) -> str:
         return f"{self.task}_{length}_{settings.seed}_{number}"
 
     def dice(self, settings: BuildSettings, length: int, number: int) -> Dice:
-        """Return the source of random numbers of a case."""
+        """Return a case's source of random numbers."""
         return Dice(Random(stream(settings.seed, self.key(settings, length, number))).random)
 
     def with_text(

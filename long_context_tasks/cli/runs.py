@@ -61,7 +61,7 @@ def rescore(
     engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
-    """Score stored responses again by today's rules, without running a model.
+    """Score stored responses again by the current rules, without running a model.
 
     No judge is asked: the replies stored in the files are read again (`lct judge run` asks a judge). Results go into a folder `rescored`
     next to each run, where `lct report` uses them instead of the old scores; the hosts' own files do not change. Exit code 1 if a run was

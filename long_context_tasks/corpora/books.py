@@ -354,7 +354,7 @@ def _find_story(blocks: Sequence[Block], title: str, marked: bool) -> tuple[Layo
 
 
 def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
-    """Return the counted headings directly above the story: the heading of its first part is above that of its first chapter."""
+    """Return the counted headings directly above the story: the first part's heading precedes the first chapter's."""
     above = takewhile(
         lambda i: not layout.is_text(i) or not is_prose(layout.blocks[i]), reversed(range(start))
     )
@@ -364,7 +364,7 @@ def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
 
 
 def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the blocks of tables of contents up to a preface or the first prose, and those without its own headings."""
+    """Return the blocks of tables of contents, and the same without the headings of the text that follows."""
     inside: set[int] = set()
     heading_lines: set[int] = set()
     open_at = None

@@ -196,7 +196,7 @@ def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
 
 
 def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
-    """Give chapter numbers blocks of their own if the first paragraphs of most chapters begin with theirs."""
+    """Move chapter numbers to their own blocks if most chapters' first paragraphs begin with one."""
     run_ins = {
         i: run_in
         for i, block in enumerate(blocks)
@@ -235,8 +235,8 @@ def find_chapters(
     """Return a layout with the headings of a book; their titles may still be in the blocks below.
 
     Args:
-        candidates: the blocks with everything that each may be by its words.
-        title: the title of the book, which is removed if it is printed again.
+        candidates: the blocks, each with every role that its text alone allows.
+        title: the book's title; its repetitions are dropped.
         listed: titles in the table of contents and the front matter, each :func:`plain`.
         start: the first block after the front matter.
     """
@@ -398,7 +398,7 @@ def _is_number(text: str) -> bool:
 
 
 def _find_listed(layout: Layout, title: str, listed: frozenset[str], start: int) -> None:
-    """Find titles of the table of contents in the text, and drop repetitions of the title of the book."""
+    """Find titles of the table of contents in the text, and drop repetitions of the book's title."""
     own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
     others, longest = listed - own, 2 * max(map(len, listed | own), default=0)
     parts = [re.compile(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}") for name in own]
@@ -551,7 +551,7 @@ def _take_titles_below(layout: Layout) -> None:
 
 
 def drop_below_headings(layout: Layout) -> None:
-    """Drop titles, arguments and mottoes below the headings; a title becomes that of its heading."""
+    """Drop titles, synopses and mottoes below the headings; a heading keeps its title."""
     habits = _Habits.of(layout)
     below: list[int] = []
     heading = None  # the index of the last heading
@@ -631,9 +631,9 @@ def _usual_arguments(layout: Layout) -> frozenset[str]:
 
 
 def _argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
-    """Return the marks of an argument that a block below a heading has.
+    """Return the marks of a chapter's synopsis that a block below a heading has.
 
-    A paragraph of the story may have them too, so they count only if most chapters have the same (:class:`_Habits`).
+    A paragraph of the story may have them too, so they count only if most chapters have them (:class:`_Habits`).
     """
     if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
         return frozenset()
@@ -695,7 +695,7 @@ def _is_indented(block: Block) -> bool:
 
 
 def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habits) -> bool:
-    """Return whether a block is the title of the heading above it, or a second line of that."""
+    """Return whether a block is the title of the heading above it, or the title's second line."""
     block = layout.blocks[i]
     if not title_found and is_title(block, final_stop=habits.stops):
         return True

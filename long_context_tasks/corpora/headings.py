@@ -111,7 +111,7 @@ def _spellings(listed: str, endings: Sequence[str] = ("",)) -> list[list[str]]:
 
 
 def _numbers(data: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the cardinals and the ordinals of a language from 1 to 99."""
+    """Return a language's cardinals and ordinals from 1 to 99."""
     endings = [folded(ending.strip("-")) for ending in data.get("endings", "-").split()]
     units = {"u": _spellings(data["cardinals"]), "o": _spellings(data["ordinals"], endings)}
     tens = {
@@ -327,7 +327,7 @@ def keyword_of(line: str) -> str:
 
 
 def readings(line: str) -> Iterator[tuple[str, Numbered]]:
-    """Yield each number of a short line with other words, preceded by the shape that lines of the same series share.
+    """Yield each number in a short line, after the shape that the lines of its series share.
 
     >>> [shape for shape, _ in readings("The Story of Day II")], [shape for shape, _ in readings("Adventure IV. The Mail")]
     (['the story of day #'], ['adventure #.', 'adventure #. the mail'])
@@ -355,7 +355,7 @@ def readings(line: str) -> Iterator[tuple[str, Numbered]]:
 
 
 def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
-    """Return the places of the longest count among numbers, in which each exceeds the one before by at most ``step``.
+    """Return the indices of the longest count, in which each number exceeds the one before by at most ``step``.
 
     With ``again``, a count may begin again at 1, as chapters do in each part.
 

@@ -284,7 +284,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file with their places (``FILE, line 3``); ``what`` is one, for messages (``a debate``)."""
+    """Yield the location (``FILE, line 3``) and object of each line; ``what`` names an object in messages (``a debate``)."""
     remedy = f"write {what} as one JSON object a line"
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
@@ -306,7 +306,7 @@ def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple
 
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """Yield the records of all files at a path with their places; ``nothing`` ends the error for a path without records."""
+    """Yield the location and record of each row in all files at a path; ``nothing`` ends the error if there are no records."""
     records = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
     return unique(records, f"{path}: {nothing}")
 

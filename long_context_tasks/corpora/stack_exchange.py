@@ -234,7 +234,7 @@ QUESTION, ANSWER = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class PostIndex:
-    """The numbers of a dump: columns of n questions and m answers in file order."""
+    """A dump's numbers: columns for n questions and m answers, in file order."""
 
     questions: npt.NDArray[np.int64]  # int64 (n,); ids of the questions
     accepted: npt.NDArray[np.int64]  # int64 (n,); id of the answer that the asker accepted, or 0

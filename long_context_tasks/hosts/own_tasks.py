@@ -40,7 +40,7 @@ class OwnTaskCard(TaskCard):
 
     source: Source = "published"
     value: str  # field of the sample with the score; {length} in it is replaced
-    mean: re.Pattern[str]  # the host's key of the mean; its group ``length`` is a length in the key
+    mean: re.Pattern[str]  # the host's key for the mean; its group ``length`` is a length in the key
     scale: float = Field(default=1, gt=0)  # the host's number for a full score, such as 100 for percent
 
 
@@ -50,9 +50,9 @@ class OwnCard(Card):
     host: Literal["lm_eval", "opencompass", "inspect"]
     names: re.Pattern[
         str
-    ]  # the host's names of the tasks; its groups ``task`` and ``length`` are parts of ours
+    ]  # the host's names for the tasks; its groups ``task`` and ``length`` are parts of ours
     tasks: Mapping[str, OwnTaskCard] = Field(min_length=1)  # by globs on the group ``task``
-    length_setting: str = ""  # setting of the host's task that has the length
+    length_setting: str = ""  # setting of the host's task that contains the length
     length_field: str = ""  # field of the sample with the length, in a host's run of several lengths
     kilo: Literal[1000, 1024] = 1000  # tokens in 1k
     cluster: str = ""  # field of the sample that related cases share
@@ -144,9 +144,9 @@ class OwnTask:
 def own_tasks(
     host: str, name: str, means: Mapping[str, Any], settings: Mapping[str, Any], file: Path
 ) -> list[OwnTask] | str:
-    """Return a host's task once for each length with a mean in ``means``, the host's results by key; nothing without a card.
+    """Return a host's task once for each length with a mean in ``means`` (the host's results by key); empty without a card.
 
-    A task that is not as its card has it gives a message, which begins with the file, so that others of the file are still read.
+    If a task does not match its card, return a message that begins with the file, so that the file's other tasks are still read.
     """
     # The last card is the user's.
     cards = [owner for owner in reversed(catalogue.READ_ONLY.values()) if isinstance(owner, OwnTasks)]
@@ -188,7 +188,7 @@ def own_runs(
     read: Callable[..., Iterator[StoredCase]],  # given the run and ``task``
     **of_host: Any,
 ) -> list[Found]:
-    """Return the runs of a host's result, one for each length, with the fields ``of_host``; ``n_cases`` are those of all lengths."""
+    """Return the runs of a host's result, one per length, with the fields ``of_host``; ``n_cases`` is the total over lengths."""
     found = own_tasks(of_host["host"], name, means, settings, of_host["result_file"])
     if isinstance(found, str):
         return [found]
@@ -206,7 +206,7 @@ def own_runs(
 
 
 def add_cards(rows: Any, place: str) -> None:
-    """Add the cards of a YAML file, which is a list; a card replaces an earlier one of its name."""
+    """Add the cards of a YAML file, which is a list; a card replaces an earlier one with the same name."""
     if not isinstance(rows, list):
         raise InputError(f"{place}: must be a list; {CARDS_REMEDY}")
     for number, row in enumerate(rows, start=1):

@@ -68,7 +68,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
 
     Args:
         collection: runs and scores.
-        versions: today's version of each benchmark; without it the newest version among the runs of a task is the one that is ranked.
+        versions: current version of each benchmark; if missing, the newest version among a task's runs is ranked.
     """
     if not len(collection.runs):
         return []
@@ -108,7 +108,7 @@ def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> p
 
 
 def _graded(collection: Collection) -> Set[tuple[str, str]]:
-    """Return the pairs of family and metric that have some value between 0 and 1, i.e. metrics that are not binary."""
+    """Return the (family, metric) pairs with any value between 0 and 1, i.e. whose metric is not binary."""
     # By family and not by cell: a cell may have only 0 and 1 by chance.
     between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
     metrics = between.select(pl.col("run", "metric").cast(pl.String())).unique()
@@ -140,8 +140,8 @@ def _repeats(headlines: pl.DataFrame) -> dict[int, tuple[int, float | None]]:
 def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
     """Average each cell, metric, case and turn over repeats; keep the most frequent reason for a missing value.
 
-    Repeats without a value are left out of the mean. A standard deviation is
-    that of the mean of independent repeats.
+    Repeats without a value are left out of the mean. A standard deviation is that of the mean of
+    independent repeats.
     """
     keys = ["cell", "metric", *_TURN]
     n = pl.col("value").count()
@@ -296,7 +296,7 @@ def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -
 def turns_of_cells(
     collection: Collection, cells: Sequence[Cell], metric: str | None = None
 ) -> dict[int, pl.DataFrame]:
-    """Return the turns of each cell, averaged over repeats, by the cell's place in ``cells``.
+    """Return the turns of each cell, averaged over repeats, keyed by the cell's index in ``cells``.
 
     Args:
         collection: runs and scores of the cells.

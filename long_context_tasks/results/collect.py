@@ -228,7 +228,7 @@ def _differing(path: Path, run: TidyRun, before: TidyRun) -> list[str]:
 
 
 def run_key(evaluation: Evaluation) -> str:
-    """Return sixteen digits that identify a run with one judge; every copy of its files gives the same."""
+    """Return sixteen digits that identify a run with one judge and are the same for every copy of its files."""
     run = evaluation.run
     digest = hashlib.sha256()
     # Only size and both ends of each file: logs hold gigabytes of prompts.

@@ -41,7 +41,7 @@ def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Pa
 
 
 def rescored_path(run: StoredRun, label: str) -> Path:
-    """Return the path of the numbers of ``lct runs rescore``; the label is that of the judge whose stored verdicts count."""
+    """Return the path of the numbers written by ``lct runs rescore``; ``label`` names the judge whose verdicts are reused."""
     # The label may come from somebody else's file, and must not lead out of the folder.
     folder = _NO_JUDGE_FOLDER if label == NO_JUDGE else re.sub(r"[^\w.-]", "_", label)
     return run.folder / RESCORED_FOLDER / folder / f"{run.label}.json"
@@ -96,7 +96,7 @@ class Evaluation:
 
     @property
     def command(self) -> str:
-        """The command that makes the rows."""
+        """The command that writes the rows."""
         return "lct runs rescore" if self.rescored else "lct judge run"
 
     def state(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
 
 
 def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation:
-    """Return the scores that need no judge; ``original``: those of the host even if ``lct runs rescore`` made newer ones."""
+    """Return the scores that need no judge; if ``original``, the host's, even if ``lct runs rescore`` made newer ones."""
     evaluation = Evaluation(run, NO_JUDGE, run.numbers)
     if original:
         return evaluation

@@ -95,7 +95,7 @@ def write_records(
 
 
 def _companion(folder: Path, samples: Path) -> _Record:
-    """Return the fields of an aggregate about its file of turns; remove an empty file."""
+    """Return an aggregate's fields about its file of turns; remove the file if it is empty."""
     rows, digest = 0, hashlib.sha256()
     with (folder / samples).open("rb") as file:
         for rows, line in enumerate(file, start=1):  # noqa: B007
@@ -108,7 +108,7 @@ def _companion(folder: Path, samples: Path) -> _Record:
 
 
 def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
-    """Return the id of a model, and the names of its developer's folder and its own."""
+    """Return a model's id, and the folder names of its developer and the model."""
     name = str(publishable(model))
     developer, slash, rest = name.partition("/")
     if not (slash and developer and rest):
@@ -170,7 +170,7 @@ def _model(model: str, name: str, provenance: Mapping[str, Any], provider: Provi
 
 
 def _availability(model: str, provider: Provider) -> str:
-    """Return whether the weights are open by the user's file; a run does not show it, because private weights load like public ones."""
+    """Return whether the weights are open, according to the user's file: a run cannot show this, as private weights load the same way."""
     facts = provider.models.facts.get(model)
     return f"{facts.weights}_weights" if facts and facts.weights else "unknown"
 

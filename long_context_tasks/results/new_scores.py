@@ -48,7 +48,7 @@ class ScoreFigures:
 @dataclass(frozen=True)
 class NewScores:
     run: StoredRun  # the run as the host left it
-    task: LoadedTask  # today's task, with the judge
+    task: LoadedTask  # current task, with the judge
     repeats: Sequence[Responses]  # the responses, one mapping for each repeat of the cases
     # Verdicts of a judge on the responses, one mapping for each repeat; empty without a judge.
     verdicts: Sequence[Verdicts]
@@ -85,7 +85,7 @@ class NewScores:
         return ScoreFigures(self.run, task.version, task.metrics, points, numbers, not_scored, notes)
 
     def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
-        """Yield repeat, case, turn and scores of every turn."""
+        """Yield the repeat, case, turn and scores of every turn."""
         # Scores are flat and in the order of the responses.
         left = iter(self.scores)
         for repeat, responses in enumerate(self.repeats):
@@ -207,7 +207,7 @@ class JudgedRun:
 
     @property
     def unanswered(self) -> int:
-        """Number of turns without a score because the judge did not answer; running the command again asks again."""
+        """Number of turns without a score because the judge did not answer; another run of the command retries them."""
         return self.scored.not_scored.get(JUDGE_FAILED, 0)
 
     @property
@@ -218,7 +218,7 @@ class JudgedRun:
 def prepare(
     runs: Sequence[StoredRun], tasks: RunTasks, *, any_task: bool = False
 ) -> tuple[list[StoredRun], list[str]]:
-    """Return the runs that can be judged, and messages about the others; ``any_task``: a judge can judge even tasks that need no judge."""
+    """Return the runs that can be judged, and messages about the others; ``any_task`` admits tasks that need no judge."""
     ready, skipped = [], []
     for run in runs:
         try:
@@ -259,7 +259,7 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
 
 
 def judged_run(tasks: RunTasks, config: JudgeConfig, run: StoredRun) -> JudgedRun | str | None:
-    """Run :func:`judge_run` in a worker of an engine; an error message is a result, so that other runs go on."""
+    """Run :func:`judge_run` in an engine's worker; return an error as a message, so that other runs continue."""
     try:
         return judge_run(run, tasks.of(run), config)
     except InputError as error:

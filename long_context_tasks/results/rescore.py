@@ -85,7 +85,7 @@ class Rescored:
 
 
 def rescored_run(tasks: RunTasks, write: bool, run: StoredRun) -> list[Rescored | str]:
-    """Run :func:`rescore` for each judge of a run, in a worker of an engine; error messages are results."""
+    """Run :func:`rescore` for each judge of a run in an engine's worker; return errors as messages."""
     try:
         task = tasks.of(run)
         if run.version > task.version:
@@ -225,7 +225,7 @@ class _VerdictRow(Checked):
     top_logprobs: list[tuple[Any, float | None]] | None = None
 
     def replies(self) -> list[Reply]:
-        """Return the replies of the judge; files keep only the first and the last, those between had no score and are empty here."""
+        """Return the judge's replies; files keep only the first and last, so those in between, which had no score, are empty."""
         attempts = min(self.attempts, _MOST_REPLIES)
         if self.feedback is None:
             return []

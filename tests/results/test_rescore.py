@@ -1,4 +1,4 @@
-"""Real stored responses and verdicts, scored again by today's rules."""
+"""Real stored responses and verdicts, scored again by the current rules."""
 
 import json
 import math

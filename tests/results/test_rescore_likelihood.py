@@ -1,4 +1,4 @@
-"""Log-likelihoods that a host kept, scored again by today's rules."""
+"""Log-likelihoods that a host kept, scored again by the current rules."""
 
 import itertools
 from collections.abc import Sequence

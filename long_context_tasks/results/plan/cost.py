@@ -82,12 +82,15 @@ class TaskPlan:
     shared: Shared | None = None
 
     def hours(self, rate: Rate, tokenizer: str, cached: int = 0) -> float:
-        """Return the hours at a rate in tokens of this tokenizer; the model reads its own earlier answers too, but no cached tokens."""
+        """Return the hours at a rate in this tokenizer's tokens.
+
+        The model also reads its own earlier answers, but no cached tokens.
+        """
         sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
         return (sent / rate.prompt + self.answer_tokens / rate.answer) / 3600
 
     def price(self, price: Price, tokenizer: str, cached: int = 0) -> float:
-        """Return the price in tokens of this tokenizer; the model's earlier answers count as not cached."""
+        """Return the price in this tokenizer's tokens; the model's earlier answers count as not cached."""
         sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
         from_cache = cached * (price.prompt if price.cached is None else price.cached)
         return (sent * price.prompt + from_cache + self.answer_tokens * price.completion) / 1_000_000
@@ -222,7 +225,7 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def facts_of_folder(model: str) -> dict[str, str]:
-    """Return tokenizer and window of a model in a local folder; empty for any other model."""
+    """Return the tokenizer and window of a model in a local folder; empty for any other model."""
     folder = Path(model).expanduser()
     facts = {"tokenizer": str(folder)} if (folder / "tokenizer.json").is_file() else {}
     try:
@@ -238,7 +241,7 @@ def facts_of_folder(model: str) -> dict[str, str]:
 
 
 def counted(names: Sequence[str]) -> Iterable[str]:
-    """Iterate over names of tasks with a progress bar on a terminal."""
+    """Iterate over task names, with a progress bar on a terminal."""
     from tqdm import tqdm
 
     return tqdm(names, desc="reading tasks", unit="task", delay=QUIET_SECONDS, disable=None, leave=False)

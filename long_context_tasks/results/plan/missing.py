@@ -40,7 +40,7 @@ def _comparable(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
-    """Yield the options of a run that differ from those of the wanted task, in words.
+    """Describe each option of a run that differs from the wanted task's.
 
     Built cases are equal if their hashes are, or their paths if the wanted hash is unknown. Bundles keep only the last name of a path, so
     only that is compared.
@@ -59,7 +59,7 @@ def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
 
 
 def _resolved(place: Any) -> Any:
-    """Return an absolute path; values from other people's files that are not paths stay as they are."""
+    """Return an absolute path; leave values from foreign files that are not paths unchanged."""
     return str(Path(place).resolve()) if isinstance(place, str) and "\0" not in place else place
 
 
@@ -87,7 +87,7 @@ class WantedTask:
     """A task as it should be run."""
 
     task: str
-    version: int  # today's version of its scores
+    version: int  # current version of its scores
     responses: int | None = None  # number of its responses over all turns; None if it could not be loaded
     settings: Mapping[str, Any] = field(default_factory=dict)  # options that change the prompts
     # The options that the user gave; a run must have recorded them. OpenCompass records only given options, so
@@ -162,7 +162,7 @@ def _number(value: Any) -> int | None:
 
 
 def models_of(folders: Iterable[FoundRuns], asked: Sequence[str] = ()) -> list[str]:
-    """Return the models that the user gave, or else those of all runs."""
+    """Return the models that the user gave, otherwise those of all runs."""
     if asked:
         return list(dict.fromkeys(asked))
     names: list[str] = []
@@ -187,10 +187,10 @@ def _cell(task: WantedTask, model: str, runs: Sequence[StoredRun]) -> CellState:
     if not cells:
         other = f"; {len(of_cell)} runs of it are with other options ({other_options[-1]})" if of_cell else ""
         return CellState(task.task, model, ABSENT, f"no finished run{other}")
-    # The best state, and of several runs with it the newest.
+    # The best state; among runs with the same state, the newest.
     newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)
     best = min(newest, key=lambda cell: STATES.index(cell.state))
-    return replace(best, model=model)  # the run may have another name of the model
+    return replace(best, model=model)  # the run may use another name for the model
 
 
 def _best_scores(run: StoredRun, version: int) -> Evaluation:
