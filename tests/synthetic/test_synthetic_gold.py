@@ -62,7 +62,10 @@ def difference(found: Any, gold: Any) -> str:
 
 
 def test_every_synthetic_task_is_checked() -> None:
-    assert {spec.name for spec in synthetic_tasks()} == {*READERS, *MEETINGS}
+    # The gold answers of graphs and repetitions are checked where their benchmarks are tested.
+    elsewhere = ("graph_walks", "openai_mrcr")
+    tasks = {spec.name for spec in synthetic_tasks() if spec.benchmark not in elsewhere}
+    assert tasks == {*READERS, *MEETINGS}
 
 
 @LENGTHS

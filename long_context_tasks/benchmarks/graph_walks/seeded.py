@@ -12,8 +12,8 @@ from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens.build_settings import BuildSettings, option
 
-_TRIES = 20
-_TOKENS_OF_EDGE = 14.0
+_TRIES = 100  # a few at most for long graphs; the names of short ones vary by more than their last edge
+_INSTRUCTION = 450  # tokens in cl100k
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,16 @@ class GraphBuilder(SeededBuilder[GraphSettings]):
     def make(self, settings: GraphSettings, length: int, number: int) -> MadeCases:
         """Draw a graph whose prompt fills 98 % to 100 % of the length, and a question about one of its nodes."""
         dice = self.dice(settings, length, number)
-        nodes, tokens = 0, 450  # only the instruction
+        wanted, tokens, per_edge = 0, _INSTRUCTION, 14.0
         for _ in range(_TRIES):
-            nodes += round((0.99 * length - tokens) / _TOKENS_OF_EDGE / settings.branching)
-            edges = _drawn(dice, max(4, nodes), settings.branching)
+            wanted += round((0.99 * length - tokens) / per_edge)
+            edges = _drawn(dice, -(-wanted // settings.branching), settings.branching)[:wanted]
             operation, gold, depth = _question(self.task, dice, edges, settings.hops)
             lines = "".join(f"{start} -> {end}\n" for start, end in edges)
             graph = packaged_text(__package__, "prompts", "graph.txt") + lines
             question = packaged_text(__package__, "prompts", "question.txt").replace("{operation}", operation)
             tokens = settings.measure.fresh().count(graph + question)
+            per_edge = (tokens - _INSTRUCTION) / len(edges)
             if least_tokens(length) <= tokens <= length:
                 break
         else:
@@ -56,7 +57,7 @@ BUILDERS: Mapping[str, SeededBuilder] = {
 
 
 def _drawn(dice: Dice, nodes: int, branching: int) -> list[tuple[str, str]]:
-    names = list({f"{dice.below(16**10):010x}": None for _ in range(nodes)})
+    names = list({f"{dice.below(16**10):010x}": None for _ in range(max(4, nodes))})
     edges = {(name, dice.pick(names)): None for name in names for _ in range(branching)}
     # In the order of their nodes, all edges of a node would be found in one place.
     return dice.shuffled(list(edges))

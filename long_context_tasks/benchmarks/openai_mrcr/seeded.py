@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,9 +13,7 @@ from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens.build_settings import BuildSettings
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
-_NEAR = 0.3  # share of the other requests with the kind or the topic of the repeated one
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class ConversationBuilder(SeededBuilder[ConversationSettings]):
         count = settings.measure.fresh().count
         needles = int(self.task[0])
         wanted, kind, topic = dice.below(needles), dice.pick(_words()["kinds"]), dice.pick(_words()["topics"])
-        prefix = "".join(dice.pick(_LETTERS) for _ in range(10))
+        prefix = f"{dice.below(16**10):010x}"
         question = packaged_text(__package__, "prompts", "question.txt").strip()
         question = question.format(prefix=prefix, ordinal=_ORDINALS[wanted], request=f"{kind} about {topic}")
         exchanges = [_exchange(dice, kind, topic) for _ in range(needles)]
@@ -48,20 +46,26 @@ class ConversationBuilder(SeededBuilder[ConversationSettings]):
         while (left := left - tokens(other := _other(dice, kind, topic))) >= 0:
             others.append(other)
         if not others:
-            raise InputError(f"{needles} equal requests and another one need more than {length} tokens")
+            raise InputError(f"{needles} equal requests and another one need over {length} tokens")
+        # Sentences fill the room that is too small for another exchange.
+        budget = left + tokens(other) + tokens(others[-1])
+        for sentence in _written(
+            dice, dice.shuffled(_words()["sentences"]), others[-1][0].split(" about ")[1]
+        ):
+            longer = (others[-1][0], f"{others[-1][1]} {sentence}")
+            others[-1] = longer if tokens(longer) <= budget else others[-1]
         for place in sorted(dice.sample(range(len(others) + needles), needles)):
             others.insert(place, exchanges.pop(0))
         texts = [text for exchange in others for text in exchange] + [question]
         messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
         labels = {"place": f"{4 * texts.index(answer) // len(texts) * 25} %"}
         turn = Turn({"answer": prefix + answer, "prefix": prefix}, question, labels)
-        document = json.dumps(messages, ensure_ascii=False)
-        return self.with_text(settings, length, number, turn, {"conversation": document}, "\n\n".join(texts))
+        texts_by_name = {"conversation": json.dumps(messages, ensure_ascii=False)}
+        return self.with_text(settings, length, number, turn, texts_by_name, "\n\n".join(texts))
 
 
-BUILDERS: Mapping[str, SeededBuilder] = {
-    task: ConversationBuilder(f"openai_mrcr_{task}_synthetic", task)
-    for task in ("2needle", "4needle", "8needle")
+BUILDERS: Mapping[str, SeededBuilder[ConversationSettings]] = {
+    f"{n}needle": ConversationBuilder(f"openai_mrcr_{n}needle_synthetic", f"{n}needle") for n in "248"
 }
 
 
@@ -73,21 +77,22 @@ def _words() -> dict[str, list[str]]:
 
 
 def _other(dice: Dice, kind: str, topic: str) -> tuple[str, str]:
-    """Return an exchange with another kind or topic than the repeated one; some share the other of the two."""
-    near = dice.chance(_NEAR)
-    same_kind = near and dice.chance(0.5)
+    """Return an exchange with another kind or topic than the repeated one; 30 % share the other of the two."""
     while True:
-        other_kind = kind if same_kind else dice.pick(_words()["kinds"])
-        other_topic = topic if near and not same_kind else dice.pick(_words()["topics"])
-        if (other_kind, other_topic) != (kind, topic):
-            return _exchange(dice, other_kind, other_topic)
+        near, other = dice.random(), (dice.pick(_words()["kinds"]), dice.pick(_words()["topics"]))
+        other = (kind, other[1]) if near < 0.15 else (other[0], topic) if near < 0.3 else other
+        if other != (kind, topic):
+            return _exchange(dice, *other)
 
 
 def _exchange(dice: Dice, kind: str, topic: str) -> tuple[str, str]:
     """Return a request, and a text of a few sentences that begins as its kind does."""
+    opening = dict(line.split(": ", 1) for line in _words()["openings"])[kind]
+    lines = _written(dice, [opening, *dice.sample(_words()["sentences"], dice.whole(3, 7))], topic)
+    return f"write a {kind} about {topic}", ("\n" if kind in ("poem", "song") else " ").join(lines)
+
+
+def _written(dice: Dice, forms: Sequence[str], topic: str) -> list[str]:
     words = {**_words(), "topic": [topic]}
-    opening = dict(line.split(": ", 1) for line in words["openings"])[kind]
-    sentences = [opening, *dice.sample(words["sentences"], dice.whole(3, 7))]
-    lines = [re.sub(r"\{(\w+)\}", lambda match: dice.pick(words[match[1]]), each) for each in sentences]
-    text = ("\n" if kind in ("poem", "song") else " ").join(line[:1].upper() + line[1:] for line in lines)
-    return f"write a {kind} about {topic}", text
+    lines = (re.sub(r"\{(\w+)\}", lambda match: dice.pick(words[match[1]]), form) for form in forms)
+    return [line[:1].upper() + line[1:] for line in lines]

@@ -54,7 +54,7 @@ _HEADINGS = (
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
 # Numbers and bullets before items, whether on separate lines or on one line.
 _NUMBERING = re.compile(
-    r"(?:^|(?<=\s))\(?\d{1,3}[.)]\s+|^\s*(?:[-*•–—+>]|\d{1,3}\s?[:–-]|[a-z]\))\s+", re.MULTILINE
+    r"(?:^|(?<=\s))\(?\d{1,3}[.)]\s+|^[^\S\n]*(?:[-*•–—+>]|\d{1,3}\s?[:–-]|[a-z]\))\s+", re.MULTILINE
 )
 # A parenthesized explanation, such as "(her sister)"; "(Lizzy)" is a name.
 _ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
@@ -351,7 +351,9 @@ def _categorised(text: str) -> list[str] | None:
 def _ids_of(section: str) -> list[str] | None:
     """Return the ids in the section under a heading, or None if it has no list."""
     # The first paragraph, plus following ones that continue the list.
-    listed = re.split(r"\n[ \t]*\n(?!\s*[-*•<\[(\d])", _CONTRASTED.sub("", section).strip(), maxsplit=1)[0]
+    listed = re.split(r"\n[ \t]*\n(?!\s{0,20}[-*•<\[(\d])", _CONTRASTED.sub("", section).strip(), maxsplit=1)[
+        0
+    ]
     rest = without_closing(listed)
     if LEADING_NONE.match(rest):
         return []  # numbers after it are explanation
