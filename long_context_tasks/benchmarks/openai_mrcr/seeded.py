@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from long_context_tasks.benchmarks.building import MadeCases
@@ -16,17 +15,12 @@ from long_context_tasks.tokens.build_settings import BuildSettings
 _ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
 
 
-@dataclass(frozen=True)
-class ConversationSettings(BuildSettings):
-    SHORTEST = 1_000
-
-
-class ConversationBuilder(SeededBuilder[ConversationSettings]):
-    settings = ConversationSettings
+class ConversationBuilder(SeededBuilder[BuildSettings]):
+    settings = BuildSettings
     lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     n_cases = 100  # as in each bin of the published files
 
-    def make(self, settings: ConversationSettings, length: int, number: int) -> MadeCases:
+    def make(self, settings: BuildSettings, length: int, number: int) -> MadeCases:
         """Write a conversation with room for less than one more exchange, in which one request is made 2, 4 or 8 times."""
         dice = self.dice(settings, length, number)
         count = settings.measure.fresh().count
@@ -64,7 +58,7 @@ class ConversationBuilder(SeededBuilder[ConversationSettings]):
         return self.with_text(settings, length, number, turn, texts_by_name, "\n\n".join(texts))
 
 
-BUILDERS: Mapping[str, SeededBuilder[ConversationSettings]] = {
+BUILDERS: Mapping[str, SeededBuilder[BuildSettings]] = {
     f"{n}needle": ConversationBuilder(f"openai_mrcr_{n}needle_synthetic", f"{n}needle") for n in "248"
 }
 
