@@ -1,4 +1,4 @@
-"""Headings in eleven languages: twelve of each form between short chapters are recognised, and no word of the story is lost."""
+"""Headings in twelve languages: twelve of each form between short chapters are recognised, and no word of the story is lost."""
 
 from itertools import product
 from textwrap import fill
@@ -24,6 +24,7 @@ WORDS = {
     "da": "et to tre fire fem seks syv otte ni ti elleve tolv",
     "pl": "jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
     "ru": "один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
+    "fi": "yksi kaksi kolme neljä viisi kuusi seitsemän kahdeksan yhdeksän kymmenen yksitoista kaksitoista",
 }
 ORDINALS = {
     "en": "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
@@ -37,6 +38,7 @@ ORDINALS = {
     "da": "første andet tredje fjerde femte sjette syvende ottende niende tiende ellevte tolvte",
     "pl": "pierwszy drugi trzeci czwarty piąty szósty siódmy ósmy dziewiąty dziesiąty jedenasty dwunasty",
     "ru": "первая вторая третья четвёртая пятая шестая седьмая восьмая девятая десятая одиннадцатая двенадцатая",
+    "fi": "ensimmäinen toinen kolmas neljäs viides kuudes seitsemäs kahdeksas yhdeksäs kymmenes yhdestoista kahdestoista",
 }
 # Language, keyword, whether the ordinal comes after it or before it.
 KEYWORDS = [
@@ -51,6 +53,7 @@ KEYWORDS = [
     ("da", "kapitel", "before"), ("da", "bog", "before"),
     ("pl", "rozdział", "after"),
     ("ru", "глава", "after"), ("ru", "часть", "after"), ("ru", "глава", "before"), ("ru", "книга", "after"),
+    ("fi", "luku", "before"), ("fi", "osa", "before"),
 ]  # fmt: skip
 SHAPES = [
     "{Keyword} {roman}", "{Keyword} {roman}.", "{KEYWORD} {roman}", "{Keyword} {arabic}.", "{Keyword} {arabic}", "{KEYWORD} {WORD}",
@@ -79,6 +82,7 @@ TITLES = {
     "es": "De lo que sucedió al barquero en el camino", "it": "Nel quale si parla del vecchio mulino", "pt": "Em que o barqueiro volta para casa",
     "nl": "Waarin de oude molenaar thuis komt", "sv": "Hvarför färjkarlen kom så sent", "da": "Om den gamle møller og hans søn",
     "pl": "O starym młynarzu i jego synu", "ru": "О том, как старый мельник вернулся домой",
+    "fi": "Kuinka vanha mylläri palasi kotiin",
 }  # fmt: skip
 
 
@@ -132,7 +136,7 @@ def test_keywords_that_are_not_listed(shape: str, language: str) -> None:
 @pytest.mark.parametrize(
     ("line", "value"),
     [
-        ("Chapter Forty-seven", 47), ("Siebenundvierzigstes Kapitel", 47), ("HUSZONHETEDIK FEJEZET", 27), ("Ötödik fejezet", 5), ("Kapitel einundsechzig", 61), ("Chapitre cinquante et unième", 51),
+        ("Chapter Forty-seven", 47), ("Siebenundvierzigstes Kapitel", 47), ("HUSZONHETEDIK FEJEZET", 27), ("Ötödik fejezet", 5), ("Kahdeskymmenes ensimmäinen luku", 21), ("Kapitel einundsechzig", 61), ("Chapitre cinquante et unième", 51),
         ("Chapitre soixante", 60), ("Capítulo trigésimo octavo", 38), ("Capítulo cincuenta y nueve", 59), ("Capítulo veintidós", 22),
         ("Capitolo ventitreesimo", 23), ("Capitolo trentesimo primo", 31), ("Capitolo quarantotto", 48), ("Capítulo vigésimo sétimo", 27),
         ("Capítulo quarenta e dois", 42), ("Drie-en-dertigste hoofdstuk", 33), ("Vijf en veertigste Hoofdstuk", 45), ("Trettiosjunde kapitlet", 37),
