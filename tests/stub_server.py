@@ -51,17 +51,19 @@ def answer_by_hash(messages: list[dict[str, str]]) -> str:
 
 
 def _nodes(asked: str, node: str, digest: int) -> str:
-    """Some of the neighbours of a node in a list of edges, in one of a few forms."""
-    edges = [line.split(" -> ") for line in asked.splitlines() if node in line and " -> " in line]
-    neighbours = [each for edge in edges for each in edge if each != node]
-    nodes = ", ".join(neighbours[digest // 10 % 2 :][: digest // 100 % 5])
+    """Children or parents of a node in a list of edges, some left out and some wrong, in one of a few forms."""
+    edges = [line.split(" -> ") for line in asked.splitlines() if " -> " in line]
+    side = 0 if "Perform a BFS from node " + node in asked else 1
+    right = [edge[1 - side] for edge in edges if edge[side] == node and edge[1 - side] != node]
+    nodes = ", ".join([*right[digest // 16 % 2 :], *["ffffffffff"] * (digest // 32 % 2)])
     forms = (
         "Final Answer: [{}]",
         "Final Answer: [{}]\nThese are the nodes.",
         "<think>One moment.</think>Final Answer: [{}]",
+        "Final Answer: [{}, 0123456789, abcdefabcd]",
         "{}",
     )
-    return forms[digest % 4].format(nodes)
+    return forms[digest % 5].format(nodes)
 
 
 def _repeated(messages: list[dict[str, str]], prefix: str, digest: int) -> str:

@@ -154,20 +154,18 @@ def test_all_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path
     assert set(judged_in_lm_eval) == set(judged_in_inspect)
     assert bool(judged_in_lm_eval) == judged
     seen: dict[str, set[str]] = {}
-    scored: Counter[str] = Counter()
     for spec, task in zip(specs, tasks, strict=True):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         third = read_inspect(tmp_path / "inspect", task)
         assert ours.prompts == theirs.prompts == third.prompts, task
         _assert_same_results(ours, theirs, task)
         _assert_same_results(ours, third, task)
-        scored[_made_from(spec)] += len(ours.scores)
         seen.setdefault(_made_from(spec), set()).update(
             json.dumps(scores, sort_keys=True) for scores in ours.scores.values()
         )
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
     for made_from, scores in seen.items():
-        assert len(scores) > (1 if made_from == "recast" else min(5, scored[made_from] // 8)), made_from
+        assert len(scores) > (1 if made_from == "recast" else 5), made_from
     if judged:
         _assert_records(tmp_path, tasks)
 

@@ -52,7 +52,8 @@ def test_lm_eval_knows_every_task_and_group() -> None:
     assert {"ada_leval", "ada_leval_tsort", "elitr_bench_qa_multiturn", "lct_synthetic"} <= set(
         manager.all_groups
     )
-    assert len(manager.all_tasks) <= 200
+    # Few enough for a list that people read.
+    assert len(manager.all_tasks) <= 40 * len(catalogue.own_benchmark_names())
 
 
 def test_a_variant_that_is_an_option_is_the_task_of_its_full_name(published: Path, tmp_path: Path) -> None:
