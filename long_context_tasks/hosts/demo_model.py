@@ -55,17 +55,27 @@ def gguf_file() -> Path:
 
 
 def convert_gguf(weights: Path, folder: Path) -> None:
-    """Convert a GGUF file's model and tokenizer to an ordinary float32 model folder."""
+    """Convert SmolLM2's GGUF file to an ordinary float32 model folder with its tokenizer."""
+    config = convert_weights(weights, folder)
+    from transformers import AutoTokenizer
+
+    load: Any = AutoTokenizer.from_pretrained  # transformers' type annotation does not allow gguf_file
+    read = load(weights.parent, gguf_file=weights.name, local_files_only=True)
+    _repaired_tokenizer(read, config).save_pretrained(folder)
+
+
+def convert_weights(weights: Path, folder: Path) -> Any:
+    """Convert a GGUF file's model, without the tokenizer, to an ordinary float32 folder; return its configuration."""
     require("demo", "converting the demo model", "transformers", "torch", "gguf")
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     version = importlib.metadata.version("transformers")
     # transformers 4 silently reads a wrong RoPE base from a folder written by transformers 5.
     if int(version.split(".")[0]) >= 5:
         remedy = 'pip install "transformers>=4.56,<5"'
         raise InputError(
-            f"the demo model has to be converted with transformers 4, found {version}; remedy: {remedy}"
+            f"a GGUF file has to be converted with transformers 4, found {version}; remedy: {remedy}"
         )
     source: dict[str, Any] = {"gguf_file": weights.name, "local_files_only": True}
     model: Any = AutoModelForCausalLM.from_pretrained(weights.parent, dtype=torch.float32, **source)
@@ -76,9 +86,7 @@ def convert_gguf(weights: Path, folder: Path) -> None:
     model.hf_quantizer = None
     model.is_quantized = False
     model.save_pretrained(folder)
-    load: Any = AutoTokenizer.from_pretrained  # transformers' type annotation does not allow gguf_file
-    read = load(weights.parent, **source)
-    _repaired_tokenizer(read, model.config).save_pretrained(folder)
+    return model.config
 
 
 def _repaired_tokenizer(read: Any, config: Any) -> Any:
