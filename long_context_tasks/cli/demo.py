@@ -1,5 +1,6 @@
 """`lct demo`: build synthetic cases, run them through the commands of two hosts with a small real model, make a table and a site."""
 
+import itertools
 import json
 import os
 import shlex
@@ -16,7 +17,7 @@ from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import give, print_table
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.files import InputError, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from long_context_tasks.results import StoredRun
 
 _NEEDED = ("lm_eval", "opencompass", "torch", "transformers", "gguf", "polars", "jinja2", "plotly")
+_SILENT_SECONDS = 10  # between two lines of progress in a log file
+_TAIL_BYTES = 2000
 app = typer.Typer(add_completion=False)
 
 
@@ -135,14 +138,44 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
     # Everything is on this machine; offline, the hosts do not wait for the hub.
     variables = {**inherited, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     with log.open("w", encoding="utf-8") as file:
-        result = subprocess.run(
-            [str(program), *command[1:]], stdout=file, stderr=subprocess.STDOUT, env=variables, check=False
+        process = subprocess.Popen(
+            [str(program), *command[1:]], stdout=file, stderr=subprocess.STDOUT, env=variables
         )
-    if result.returncode:
+        try:
+            _show_progress(process, log, console)
+        except BaseException:  # also Ctrl-C: the host must not go on without the demo
+            process.kill()
+            raise
+    if process.returncode:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
         raise InputError(
-            f"{command[0]} failed with code {result.returncode}; its output is in {log} and ends:\n{tail}"
+            f"{command[0]} failed with code {process.returncode}; its output is in {log} and ends:\n{tail}"
         )
+
+
+def _show_progress(process: "subprocess.Popen[bytes]", log: Path, console: "Console") -> None:
+    """Show the last line of a command's output until it ends: in place on a terminal, otherwise every ten seconds."""
+    from rich.text import Text
+
+    with console.status("starting") as status:
+        for second in itertools.count(1):
+            try:
+                process.wait(timeout=1)
+                return
+            except subprocess.TimeoutExpired:
+                line = Text(_last_line(log), overflow="ellipsis", no_wrap=True)
+            if console.is_terminal:
+                status.update(line)
+            elif second % _SILENT_SECONDS == 0:
+                console.print("  ", line)
+
+
+def _last_line(log: Path) -> str:
+    """Return the last line of a log, which may be a progress bar that returns to the beginning of its line."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
+    return visible(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
 
 def _print_results(runs: Mapping[tuple[str, str], "StoredRun"], metrics: Sequence[str], model: str) -> None:

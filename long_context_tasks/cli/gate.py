@@ -73,7 +73,7 @@ def gate(
     else:
         run_options = {f"lct_{name}": value for name, value in typed.items()}
         cells = planned_cells(
-            words(tasks), words(length), {**run_options, "lct_n": n, "lct_data_dir": data_dir}
+            words(tasks), words(length), {**run_options, "lct_n": n, "lct_data_dir": data_dir}, _progress
         )
     settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
     result = run_gate(stacks, cells, settings, _progress)

@@ -8,9 +8,11 @@ and ``result`` holds single values. A command whose JSON has another form says s
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
 
@@ -18,7 +20,6 @@ from long_context_tasks.schema.files import InputError, json_value, visible
 
 Cell = str | int | float | None
 _WIDTH = 200  # of tables in files and pipes, where nothing wraps them
-_LEAST_WIDTH = 10  # of a column that is broken at its blanks
 _SHOWN_PROBLEMS = 20  # a folder of damaged files would scroll the result away
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
@@ -137,34 +138,102 @@ def print_table(
             ],
         )
         return
-    from rich import box
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
-    cells = [[escape(visible(_shown(cell, places))) for cell in row] for row in rows]
-    # Columns of single words stay on one line if that leaves room for the others, which have blanks to break at.
-    cells_of = [[row[number] for row in cells if number < len(row)] for number in range(len(columns))]
-    words = {
-        number: max(map(len, column), default=0)
-        for number, column in enumerate(cells_of)
-        if " " not in "".join(column)
-    }
-    whole = words if sum(words.values()) + 3 * len(columns) + _LEAST_WIDTH <= console.width else {}
-    table = Table(title=escape(visible(title)), title_justify="left", box=box.SIMPLE_HEAD)
-    for number, column in enumerate(columns):
-        justify: Literal["left", "right"] = "right" if number and column not in text else "left"
-        # A name that is too long for its column continues on the next line; by default rich would cut it.
-        table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=number in whole)
-    for row in cells:
-        table.add_row(*row)
+    cells = [[visible(_shown(cell, places)) for cell in row] for row in rows]
+    left = [not number or name in text for number, name in enumerate(columns)]
+    grid = _Grid([visible(name) for name in columns], cells, left)
     # In one piece, so that a closed pipe ends the command silently.
     with console.capture() as captured:
-        console.print(table)
+        console.print(grid.renderable(visible(title), console.width))
     typer.echo(captured.get(), nl=False)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A table of text that fits a terminal without breaking a word, because names must stay whole to be copied."""
+
+    names: Sequence[str]  # of the columns
+    rows: Sequence[Sequence[str]]
+    left: Sequence[bool]  # whether each column is aligned left
+
+    def renderable(self, title: str, width: int) -> Any:
+        """Return the first form that fits: as it is, without empty columns, without a common prefix, or as a list."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        for grid in (self, used := self._without_empty_columns(), used._without_prefix()):
+            widths = grid._widths(width)
+            if widths is None:
+                continue
+            table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+            for name, left, wide in zip(grid.names, grid.left, widths, strict=True):
+                table.add_column(Text(name), justify="left" if left else "right", width=wide)
+            for row in grid.rows:
+                table.add_row(*map(Text, row))
+            return table
+        return Text("\n".join([title, *used._list(width), ""]))
+
+    def _widths(self, width: int) -> list[int] | None:
+        """Return the width of each column if they fit; the widest columns of text give way first.
+
+        Headings and text may continue on the next line at a blank; numbers with their intervals may not.
+        """
+        from rich.cells import cell_len
+
+        least, wide = [], []
+        for name, cells, is_text in zip(self.names, self._columns(), self.left, strict=True):
+            parts = [
+                *name.split(),
+                *(word for cell in cells for word in (cell.split() if is_text else [cell])),
+            ]
+            least.append(max(map(cell_len, parts), default=0))
+            wide.append(max(map(cell_len, [name, *cells])))
+        room = width - 3 * len(self.names) - 1  # between the columns and at the edges
+        if sum(least) > room:
+            return None
+        while sum(wide) > room:
+            wide[max(range(len(wide)), key=lambda i: (wide[i] > least[i], wide[i]))] -= 1
+        return wide
+
+    def _columns(self) -> list[list[str]]:
+        return [[row[i] if i < len(row) else "" for row in self.rows] for i in range(len(self.names))]
+
+    def _without_empty_columns(self) -> "_Grid":
+        columns = self._columns()
+        kept = [i for i, column in enumerate(columns) if not i or set(column) - {"", "-"}]
+        rows = [list(row) for row in zip(*(columns[i] for i in kept), strict=True)]
+        return _Grid([self.names[i] for i in kept], rows, [self.left[i] for i in kept])
+
+    def _without_prefix(self) -> "_Grid":
+        """Move what all names in the first column begin with to its heading; rows such as "total" have no part in it."""
+        joined = [row[0] for row in self.rows if "_" in row[0] or "/" in row[0]]
+        shared = takewhile(lambda letters: len(set(letters)) == 1, zip(*joined, strict=False))
+        common = "".join(letters[0] for letters in shared)
+        prefix = common[: max(common.rfind("_"), common.rfind("/")) + 1]
+        if len(joined) < 2 or not prefix:
+            return self
+        rows = [
+            ["…" + row[0].removeprefix(prefix) if row[0] in joined else row[0], *row[1:]] for row in self.rows
+        ]
+        return _Grid([f"{self.names[0]} {prefix}…", *self.names[1:]], rows, self.left)
+
+    def _list(self, width: int) -> Iterator[str]:
+        """Yield each row as its first cell and, indented, the others with their names."""
+        for first, *others in self.rows:
+            yield f"\n{first}"
+            line = ""
+            for name, cell in zip(self.names[1:], others, strict=True):
+                part = f"{name} {cell}" if cell else ""
+                if line and len(f"  {line} · {part}") > width:
+                    yield f"  {line}"
+                    line = ""
+                line = " · ".join(filter(None, (line, part)))
+            yield f"  {line}"
 
 
 def _shown(cell: object, places: int) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.window import is_length_refusal
-from long_context_tasks.judges.client import EndpointClient, EndpointError, wait_for
+from long_context_tasks.judges.client import EndpointClient, EndpointError, probe, wait_for
 from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.judges.store import Store
@@ -119,7 +119,10 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
         )
     # The storage key omits the URL, but two stacks with the same model name differ in it.
     config = config.changed(concurrency=concurrency, revision=config.base_url, seeds=config.seeds[:1])
-    return Endpoint(side, config, Store(out / "replies" / f"{side}.jsonl"))
+    store = Store(out / "replies" / f"{side}.jsonl")
+    if not len(store):  # a gate whose replies are all stored needs no server
+        wait_for(probe(config, f"stack {side}, {config.model}"))
+    return Endpoint(side, config, store)
 
 
 def _only_model(url: str, side: str) -> str:
@@ -167,15 +170,23 @@ def gate_tasks() -> list[str]:
 
 
 def planned_cells(
-    tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]
+    tasks: Sequence[str],
+    lengths: Sequence[str],
+    given: Mapping[str, object],
+    report: Callable[[str], None],
 ) -> list[GateCell]:
-    """Load every task at every length, with different seeds so that no two share a document."""
+    """Load every task at every length, with different seeds so that no two share a document.
+
+    Args:
+        report: called with a line for people before each task, because building long cases takes minutes.
+    """
     cells: list[GateCell] = []
     for name in tasks or gate_tasks():
         spec = catalogue.parse_task(name)
         for length in lengths if spec.tokens is None else [spec.length]:
             # The seed depends only on the position, so that repeating a command sends the same cases.
             seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
+            report(f"cases of {name}" + ("" if spec.tokens else f", {length}"))
             task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
             if task.judging is not None and task.metrics[0] in task.judging.metrics:
                 if tasks:

@@ -329,7 +329,15 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-async def probe(config: JudgeConfig) -> None:
+async def probe(config: JudgeConfig, who: str) -> None:
+    """Make a small call to find out whether an endpoint answers as configured.
+
+    Args:
+        who: names the endpoint in errors, for example ``judge gpt-4o``.
+
+    Raises:
+        InputError: it does not; the message says why and what to change.
+    """
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:
@@ -337,10 +345,10 @@ async def probe(config: JudgeConfig) -> None:
             reply = await _first_reply(client, config)
         except EndpointError as error:
             models = await client.models() if error.status in (400, 404) else []
-            raise InputError(_diagnosis(config, error, models)) from None
+            raise InputError(_diagnosis(config, error, models, who)) from None
     if config.logprobs is not None and reply.text and reply.top_logprobs is None:
         raise InputError(
-            f"judge {config.name} at {config.base_url} returns no log-probabilities; remove logprobs and use several samples "
+            f"{who} at {config.base_url} returns no log-probabilities; remove logprobs and use several samples "
             "(seeds: [1, 2, 3], with a temperature above 0), or use a server that returns them"
         )
 
@@ -363,7 +371,7 @@ async def _first_reply(client: EndpointClient, config: JudgeConfig) -> Reply:
     return await client.complete(question, draw, config.max_tokens)
 
 
-def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> str:
+def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who: str) -> str:
     variable, status = config.api_key_env, error.status
     if status in (401, 403) and variable:
         said = f"refuses the key in environment variable {variable} ({error}); export the right key"
@@ -382,7 +390,7 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> 
         said = f"refuses the call ({error}); correct the settings in the judge file"
     else:
         said = f"cannot be reached ({error}); start the server, or correct base_url"
-    return f"judge {config.name} at {config.base_url} {said}"
+    return f"{who} at {config.base_url} {said}"
 
 
 def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
@@ -395,4 +403,4 @@ def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
         return thread.submit(asyncio.run, work).result()
 
 
-KIND = Kind(check=lambda config: wait_for(probe(config)))
+KIND = Kind(check=lambda config: wait_for(probe(config, f"judge {config.name}")))

@@ -18,7 +18,7 @@ def right_answers(
 ) -> dict[str, str]:
     """The last message of each case (of one of the lengths) to what is right."""
     known = {}
-    for cell in planned_cells([TASK], lengths, {"lct_n": n, "lct_seed": seed}):
+    for cell in planned_cells([TASK], lengths, {"lct_n": n, "lct_seed": seed}, print):
         assert cell.task is not None
         if only not in ("", cell.length):
             continue

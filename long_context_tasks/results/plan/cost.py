@@ -227,6 +227,10 @@ def first_names(names: Sequence[str]) -> str:
 def facts_of_folder(model: str) -> dict[str, str]:
     """Return the tokenizer and window of a model in a local folder; empty for any other model."""
     folder = Path(model).expanduser()
+    if model.startswith((".", "/", "~")) and not folder.is_dir():
+        raise InputError(
+            f"--model {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
+        )
     facts = {"tokenizer": str(folder)} if (folder / "tokenizer.json").is_file() else {}
     try:
         config = loads((folder / "config.json").read_bytes())

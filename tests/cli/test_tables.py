@@ -1,0 +1,56 @@
+"""Tables on real terminals of several widths: no line is too wide, and no word is broken."""
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+COUNTED = ["task", "host", "cases", "strict accuracy", "official accuracy", "left out", "why"]
+ROWS = [
+    [f"ada_leval_{task}_128k_synthetic", host, 1234, "12.5 [1.2, 31.0]", "", 0, why]
+    for task, why in (("bestanswer", ""), ("tsort", "the server refused 12 prompts as too long"))
+    for host in ("lm-eval", "OpenCompass")
+]
+
+
+def printed(width: int, *tail: list[object]) -> list[str]:
+    """Print a table in a process whose standard output is a terminal of this width."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    code = f"from long_context_tasks.cli.output import print_table; print_table('Scores', {COUNTED}, {[*ROWS, *tail]}, ('host', 'why'))"
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, env={**environment, "TERM": "xterm", "NO_COLOR": "1"}
+    )
+    os.close(theirs)
+    received = b""
+    try:
+        while part := os.read(ours, 65536):
+            received += part
+    except OSError:  # Linux reports the end of a terminal as an error
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;]*m|\r", "", received.decode()).split("\n")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_tables_fit_and_break_no_name(width: int) -> None:
+    lines = printed(width, ["total", "", 4936, "", "", 0, ""])
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert "1,234" in text and text.count("12.5 [1.2, 31.0]") == 4 and text.count("OpenCompass") == 2
+    shared = "ada_leval_…" in text  # the heading then has what all names begin with
+    for task in ("bestanswer", "tsort"):
+        assert text.count(f"{'…' if shared else 'ada_leval_'}{task}_128k_synthetic") == 2
+    assert "total" in text and "4,936" in text
+
+
+def test_a_wide_terminal_shows_all_columns_and_a_narrow_one_drops_empty_ones() -> None:
+    assert "official accuracy" in "\n".join(printed(200))
+    assert "official" not in "\n".join(printed(80))
