@@ -36,8 +36,13 @@ def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
     runs: list[StoredRun] = []
     problems: list[str] = []
     begun: list[str] = []
-    for name, folders, files in os.walk(path):
+    seen: set[Path] = set()  # a link may lead back to a folder above it
+    for name, folders, files in os.walk(path, followlinks=True):
         folder = Path(name)
+        if folder.resolve() in seen:
+            folders.clear()
+            continue
+        seen.add(folder.resolve())
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
         # Results of our own commands lie next to those of the host and belong to its run.
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))

@@ -25,7 +25,10 @@ def printed(width: int, *tail: list[object]) -> list[str]:
     code = f"from long_context_tasks.cli.output import print_table; print_table('Scores', {COUNTED}, {[*ROWS, *tail]}, ('host', 'why'))"
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, env={**environment, "TERM": "xterm", "NO_COLOR": "1"}
+        [sys.executable, "-c", code],
+        stdin=theirs,
+        stdout=theirs,
+        env={**environment, "TERM": "xterm", "NO_COLOR": "1"},
     )
     os.close(theirs)
     received = b""

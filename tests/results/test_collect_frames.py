@@ -28,6 +28,7 @@ from collected_runs import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from long_context_tasks.results import find_runs
 from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.schema.response import REASONS
 
@@ -139,6 +140,16 @@ def test_a_run_found_twice_counts_once(tmp_path: Path) -> None:
         twice = collect(paths)
         assert set(twice.runs["run"]) == set(once.runs["run"]) and len(twice.scores) == len(once.scores)
         assert not twice.problems
+
+
+def test_linked_folders_are_read_once_each(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "elsewhere", Run(simple([1.0, 0.0])))
+    results = tmp_path / "results"
+    results.mkdir()
+    for name in ("linked", "again"):
+        (results / name).symlink_to(tmp_path / "elsewhere")
+    (results / "loop").symlink_to(results)
+    assert len(find_runs(results).runs) == 1
 
 
 def test_runs_of_one_second_are_told_apart_by_their_responses(tmp_path: Path) -> None:
