@@ -247,7 +247,9 @@ def status(
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             say(f"  missing: {', '.join(missing[:_NAMED])}{more}; `lct data fetch {name}`")
             if others := _tasks_with_other_files(name, data_dir):
-                say(f"  {len(others)} tasks run without them, on other files in this folder: {', '.join(others[:_NAMED])}")
+                say(
+                    f"  {len(others)} tasks run without them, on other files in this folder: {', '.join(others[:_NAMED])}"
+                )
         rows += [
             {"benchmark": name, "folder": folder, "file": file, "state": state}
             for file, state in states.items()

@@ -94,6 +94,7 @@ Cards = Annotated[
     )
 )
 def site(
+    ctx: typer.Context,
     results: RunsOrBundles,
     out: Annotated[
         Path | None,
@@ -191,6 +192,9 @@ def site(
     from long_context_tasks.results.sections import SectionOptions
     from long_context_tasks.site.contents import read_agreement
 
+    for_site = ("private", "with_cases", "title", "submit_to", "agreement")
+    _note_unused(ctx, "--out", for_site if json_wanted() else (*for_site, "threshold"))
+    _note_unused(ctx, "--section", ("bins",) if ratings else ("metric", "bins", "cases", "csv_dir"))
     if agreement is not None:
         read_agreement(agreement)  # reports a mistake before the costly work starts
     collected, cells = collected_cells(
@@ -217,6 +221,20 @@ def site(
         contents = replace(contents, title=title, submit_to=submit_to)
         _write_site(out, collected, cells, shown, contents, notes)
     end_with_problems(problems)
+
+
+def _note_unused(ctx: typer.Context, needed: str, names: Sequence[str]) -> None:
+    """Name the given options that have no effect because the option they need is missing."""
+    flags = {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
+    given = {
+        flags[name]: name
+        for name in flags
+        if (source := ctx.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    }
+    if needed not in given:
+        for flag, name in given.items():
+            if name in names:
+                warn(f"note: {flag} has no effect without {needed}")
 
 
 def _print_tables(

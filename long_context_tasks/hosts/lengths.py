@@ -4,14 +4,17 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.response import UNSCORED
 
-HEADING = "By length, with 95 % intervals (percent; judged scores in points):"
+_UNITS = "with 95 % intervals (percent; judged scores in points):"
+_NO_LENGTH = "-"  # column of tasks whose name and options have no length
 _NAME = re.compile(r"(?=.*\Z)(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _GUESS = "random guess"
+_SCORE = "score"
 _MISSING = "missing"
 _OTHER_OPTIONS = "other options"
 # For other packages' tasks, in OpenCompass' order of preference.
@@ -57,7 +60,7 @@ def place_of(task: str, length: str | None = None) -> TablePlace:
     """
     match = _NAME.fullmatch(task)
     if match is None:
-        return TablePlace(task, length or "-")
+        return TablePlace(task, length or _NO_LENGTH)
     variant = f" ({match['variant']})" if match["variant"] else ""
     named = match["length"]
     return TablePlace(match["family"] + variant, length if named == "any" and length else named)
@@ -90,8 +93,13 @@ def metric_of(key: str) -> str:
     return key.removesuffix("_low").removesuffix("_high")
 
 
+def heading(rows: Sequence[Sequence[str]]) -> str:
+    """Return the line above the table."""
+    return f"Scores {_UNITS}" if rows[0][2:] == [_SCORE] else f"By length, {_UNITS}"
+
+
 def table(entries: Sequence[LengthEntry]) -> list[list[str]]:
-    """Return the rows of the table, with the heading first."""
+    """Return the rows of the table, with the names of the columns first."""
     columns = list(
         dict.fromkeys(place.length for place in sorted({e.place for e in entries}, key=lambda p: p.tokens))
     )
@@ -105,9 +113,15 @@ def table(entries: Sequence[LengthEntry]) -> list[list[str]]:
     tasks = list(dict.fromkeys(row for row, _ in cells))
     order = sorted(cells, key=lambda key: (tasks.index(key[0]), key[1] == _GUESS))
     rows = [
-        [task, model, *(cells[task, model].get(length, "") for length in columns)] for task, model in order
+        [task, _short(model), *(cells[task, model].get(length, "") for length in columns)]
+        for task, model in order
     ]
-    return [["task", "model", *columns], *rows]
+    return [["task", "model", *([_SCORE] if columns == [_NO_LENGTH] else columns)], *rows]
+
+
+def _short(model: str) -> str:
+    """Return the name of a model's folder without the folders above it; other names are unchanged."""
+    return Path(model).name if model.startswith(("/", ".", "~")) else model
 
 
 def _cell(entry: LengthEntry) -> str:

@@ -62,6 +62,17 @@ def test_a_run_that_was_left_out_is_exit_code_1_with_one_line(
         assert (tmp_path / place).is_file() is (place.partition("/")[0] in " ".join(words))
 
 
+def test_options_without_effect_are_named(results: Path) -> None:
+    done = report(results, "--title", "Mine", "--bins", "4", "--threshold", "80")
+    for words in (
+        "--title has no effect without --out",
+        "--bins has no effect without --section",
+        "--threshold has",
+    ):
+        assert words in done.err, words
+    assert "no effect" not in report(results, "--threshold", "80", "--json").err
+
+
 def test_all_is_well_without_a_problem(results: Path, tmp_path: Path) -> None:
     for words in (
         (results,),

@@ -181,6 +181,17 @@ def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
     assert rows[1][-1].split(" [")[0] == shown
 
 
+def test_tasks_without_lengths_have_a_column_of_scores() -> None:
+    from long_context_tasks.hosts.lengths import LengthEntry, heading, place_of, table
+
+    recall = LengthEntry("/home/anne/models/owl", "", place_of("ethic_recall_books"), {"accuracy": 25.0})
+    rows = table([recall])
+    assert rows == [["task", "model", "score"], ["ethic_recall_books", "owl", "25.0"]]
+    assert heading(rows).startswith("Scores")
+    rows = table([recall, LengthEntry("org/wren", "", place_of("a_b_2k"), {"accuracy": 3.0})])
+    assert [row[1] for row in rows] == ["model", "owl", "org/wren"] and heading(rows).startswith("By length")
+
+
 def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     work: Path, summarized: Summarized
 ) -> None:

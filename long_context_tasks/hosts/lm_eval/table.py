@@ -9,8 +9,8 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import (
-    HEADING,
     LengthEntry,
+    heading,
     in_percent,
     is_count,
     markdown,
@@ -83,7 +83,8 @@ def by_length_table(results: Mapping[str, Any], column: str) -> str:
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
     fresh = [entry.result for entry in entries if entry.result is not None]
-    return "\n".join(["", HEADING, "", markdown(table(entries)), *notes(fresh), ""])
+    rows = table(entries)
+    return "\n".join(["", heading(rows), "", markdown(rows), *notes(fresh), ""])
 
 
 def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:

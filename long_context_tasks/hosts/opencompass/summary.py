@@ -21,10 +21,10 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.lengths import (
-    HEADING,
     LengthEntry,
     Result,
     TablePlace,
+    heading,
     markdown,
     notes,
     place_of,
@@ -157,7 +157,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         fresh = [entry.result for entry in entries if entry.result is not None and not entry.change]
         lines = [
             "",
-            HEADING,
+            heading(rows),
             "",
             markdown(rows),
             *self._notes(fresh),
