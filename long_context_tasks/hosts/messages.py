@@ -28,6 +28,7 @@ _FAMILIES = ("LCT_API_", "LCT_JUDGE_")  # users' own keys, named in judge files
 # At 0.8, LCT_LENGHT matches LCT_LENGTH and LCT_TASK matches LCT_TASKS, but other programs' names match
 # nothing.
 _SIMILARITY = 0.8
+_LONG_ANSWER = 2048  # tokens
 
 
 def known_variables() -> tuple[str, ...]:
@@ -66,6 +67,22 @@ def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None
 @cache
 def _warn(name: str, meant: str) -> None:
     logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)
+
+
+def warn_of_long_answers(task: LoadedTask) -> None:
+    """Say once per process that answers may be very long, because such a run on a processor looks hung."""
+    if task.answer_budget >= _LONG_ANSWER:
+        _warn_of_long_answers(catalogue.parse_task(task.name).benchmark, task.answer_budget)
+
+
+@cache
+def _warn_of_long_answers(benchmark: str, tokens: int) -> None:
+    logger.warning(
+        "%s: a model may write up to %s tokens for each answer; without a GPU that can take many minutes a case. "
+        "lct_answer_budget (LCT_ANSWER_BUDGET) changes it; results are then of another setting.",
+        benchmark,
+        f"{tokens:,}",
+    )
 
 
 def end_in_one_line() -> None:

@@ -1,4 +1,4 @@
-"""Misspelt LCT_ variables are named, known ones and those of other programs are not."""
+"""Warnings at the start of a run: misspelt variables and very long answers."""
 
 import logging
 import re
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.messages import (
     known_variables,
     misspelt_variables,
+    warn_of_long_answers,
     warn_of_misspelt_variables,
 )
 
@@ -41,6 +43,18 @@ def test_a_warning_is_given_once_and_holds_no_value(caplog: pytest.LogCaptureFix
     (record,) = caplog.records
     assert "LCT_SUBSETT" in record.getMessage() and "LCT_SUBSET?" in record.getMessage()
     assert "secret" not in caplog.text
+
+
+def test_long_answers_are_announced_once_for_a_benchmark(caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("ethic_recall_medicine_synthetic", "ethic_attribute_medicine_synthetic"):
+        warn_of_long_answers(load_task(name, {"lct_n": 1, "lct_length": "2k"}))
+    warn_of_long_answers(
+        load_task(
+            "ethic_recall_medicine_synthetic", {"lct_n": 1, "lct_length": "2k", "lct_answer_budget": 64}
+        )
+    )
+    (record,) = caplog.records
+    assert "4,096 tokens" in record.getMessage() and "lct_answer_budget" in record.getMessage()
 
 
 def test_every_variable_that_is_read_is_known() -> None:

@@ -25,7 +25,11 @@ from pydantic import TypeAdapter
 from long_context_tasks.benchmarks.catalogue import load_task, parse_task
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.inspect.results import METADATA
-from long_context_tasks.hosts.messages import not_judged_hint, warn_of_misspelt_variables
+from long_context_tasks.hosts.messages import (
+    not_judged_hint,
+    warn_of_long_answers,
+    warn_of_misspelt_variables,
+)
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.stored import facts_of
@@ -82,6 +86,7 @@ def _case_task(name: str, options: Mapping[str, Any]) -> Task:
         judge.check(task)
     elif task.judging is not None:
         logger.warning(not_judged_hint(name, "logs"))
+    warn_of_long_answers(task)
     points = dict(sorted(task.points.items()))
     return Task(
         dataset=MemoryDataset([_sample(case) for case in task.cases.cases], name=name),

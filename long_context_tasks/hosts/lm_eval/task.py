@@ -34,6 +34,7 @@ from long_context_tasks.hosts.messages import (
     end_in_one_line,
     left_out,
     not_judged_hint,
+    warn_of_long_answers,
     warn_of_misspelt_variables,
 )
 from long_context_tasks.hosts.stored import facts_of
@@ -132,6 +133,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         }
         if self.loaded.by_likelihood:
             return {**common, "output_type": "loglikelihood_rolling"}
+        warn_of_long_answers(self.loaded)
         # By default, lm-eval ends an answer at the first blank line.
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}
