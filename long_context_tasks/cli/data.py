@@ -11,7 +11,7 @@ import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
 from long_context_tasks.cli.output import add_table, give, say, warn
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema import InputError, Options, resolve_options
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
 
@@ -263,7 +263,7 @@ def _tasks_with_other_files(benchmark: str, data_dir: Path | None) -> list[str]:
 
     if benchmark == CARRIERS or card(benchmark).data.get("base_url"):
         return []  # such tasks read the files listed and no others
-    options = resolve_options({"lct_data_dir": data_dir})
+    options: Options = resolve_options({"lct_data_dir": data_dir})
     return [
         spec.name
         for spec in task_specs()
