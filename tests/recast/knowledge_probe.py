@@ -1,6 +1,6 @@
 """What a small model gains from knowing a carrier: it orders two options of organize without the context, with new names and with the real ones.
 
-``LCT_CARRIERS=carriers python tests/recast/knowledge_probe.py [cases [model]]`` prints a table of docs/recast.md. Two options that
+``LCT_CARRIERS=carriers python tests/recast/knowledge_probe.py [cases [model]]`` prints the figures of docs/recast.md. Two options that
 follow one another are read as "first second" and as "second first"; right is where the text in its order is the likelier one. Who
 knows nothing is right in half of the pairs. Without a model it is that of the demo.
 """
