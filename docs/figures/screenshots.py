@@ -1,13 +1,11 @@
-"""Screenshots of the site for the docs, from made-up results: ``python docs/figures/screenshots.py docs/images``.
+"""Screenshots of a site of ``lct report``: ``python docs/figures/screenshots.py SITE docs/images``, which ``make curves`` runs.
 
-Needs chromium, chromedriver, selenium and pillow. With ``--all`` it also takes each page in dark and on a phone, to look at; with
-``--site FOLDER`` it takes pages of a site that is there.
+Needs chromium, chromedriver, selenium and pillow. With ``--all`` it also takes each page in dark and on a phone, to look at.
 """
 
 import argparse
 import io
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ _TESTS = Path(__file__).resolve().parents[2] / "tests"
 sys.path[:0] = [str(_TESTS), str(_TESTS / "site")]
 
 from headless import MISSING, new_driver  # noqa: E402
-from made_up_site import built_small_site  # noqa: E402
 from site_reader import Reader, media  # noqa: E402
 
 from long_context_tasks.site.words import slug  # noqa: E402
@@ -23,8 +20,8 @@ from long_context_tasks.site.words import slug  # noqa: E402
 PAGES = {
     "site_overview": ("index.html", 760),
     "site_leaderboard": ("index.html", 1480),
-    "site_model": (f"model/{slug('Quail/Quail3-8B')}.html", 1250),
-    "site_task": ("task/ada_leval_tsort_2k.html", 1150),
+    "site_model": (f"model/{slug('smollm2-135m-instruct')}.html", 1250),
+    "site_task": ("task/ada_leval_bestanswer_1k_synthetic.html", 1150),
 }
 """Name of a picture to its page and the height shown."""
 _COLORS = 128
@@ -68,9 +65,9 @@ def write(reader: Reader, folder: Path, pages: dict[str, Any], *, every: bool) -
 def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("site", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--site", type=Path)
     parser.add_argument("--page", action="append", default=[])
     given = parser.parse_args()
     if MISSING:
@@ -79,9 +76,7 @@ def main() -> None:
     pages = {Path(page).stem: (page, 2300) for page in given.page} or PAGES
     driver = new_driver()
     try:
-        with tempfile.TemporaryDirectory() as place:
-            site = given.site or built_small_site(Path(place) / "site", hostile=False).index.parent
-            write(Reader(driver, site.resolve()), given.folder, pages, every=given.all)
+        write(Reader(driver, given.site.resolve()), given.folder, pages, every=given.all)
     finally:
         driver.quit()
 
