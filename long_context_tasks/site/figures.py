@@ -42,14 +42,23 @@ def length_figures(
     """Return plots of score against length, with a curve per name that has at least two lengths.
 
     Rates and points are plotted separately. ``cells`` has at most one cell per name and length; ``windows``
-    are claimed context lengths to mark, by label.
+    are claimed context lengths to mark: by model, or by an empty name if all curves are of one model.
     """
-    marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
     human = {each.task: each.score for each in options.published if each.model == PEOPLE}
     figures = []
     for part, data in _parts(cells, name, lambda cell: cell.length, "Length in tokens"):
         people, chance = _by_length(part, human), _by_length(part, options.chance)
+        lines = [line for line, _ in data["lines"]]
+        # A window has the colour of its model's curve.
+        marks = [
+            [
+                window,
+                f"claimed window{' of ' * bool(model)}{model}, {tokens(window)}",
+                lines.index(model) if model in lines else None,
+            ]
+            for model, window in windows.items()
+        ]
         more = {"log": 1, "marks": marks, "chance": chance, "human": people}
         if people:
             highest = max(score for _, score in people)

@@ -323,7 +323,7 @@ def _task_figures(
     moved = [cell for cell in drawn if cell.length == shown.length]
     placed = [each for each in split if each.cell.model in models and leaf_of(each.cell) == leaf_of(shown)]
     known = options.models.windows
-    windows = {f" of {name}": known[name] for name in models if name in known}
+    windows = {name: known[name] for name in models if name in known}
     maps = [each for each in options.heat_maps if each.task == shown.task]
     return [
         *length_figures(same, model, windows, options, "Score against length"),

@@ -4,7 +4,6 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -293,17 +292,11 @@ def small_options() -> SiteOptions:
     )  # fmt: skip
 
 
-def built_small_site(folder: Path, *, hostile: bool = True) -> BuiltSite:
-    """The site with all that a page can show; ``hostile=False`` leaves the model with a hostile name and notes out."""
-    cells = [cell for cell in small_cells() if hostile or cell.model != HOSTILE_NAME]
+def built_small_site(folder: Path) -> BuiltSite:
+    """The site with all that a page can show."""
+    cells = small_cells()
     cases = list(small_cases(cells))
-    options, collection = small_options(), collection_of(cells, cases)
-    if not hostile:
-        [own] = options.heat_maps
-        maps = [own._replace(map=replace(own.map, x=["0–10 %", *own.map.x[1:]]))]
-        options = replace(options, models=known_models("Apache-2.0"), heat_maps=maps)
-        collection = replace(collection, problems=(), notes=())
-    return build_site(folder, collection, cells, cases, options)
+    return build_site(folder, collection_of(cells, cases), cells, cases, small_options())
 
 
 def many_cells(models: int, tasks: int) -> list[Cell]:

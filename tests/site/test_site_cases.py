@@ -1,10 +1,15 @@
 """The page of cases in a real headless Chromium: models side by side, right and wrong, and the prompt."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from headless import needs_browser
-from made_up_site import MODELS
-from site_reader import Reader, media, run_axe, screen
+from made_up_site import MODELS, collection_of, small_cells
+from site_reader import Reader, media, reading, run_axe, screen
 
+from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+from long_context_tasks.site import build_site
 from long_context_tasks.site.words import slug
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
@@ -74,3 +79,21 @@ def test_axe_finds_nothing(reader: Reader) -> None:
         reader.open(*page.partition("#")[::2])
         reader.wait(lambda: reader.all("[data-ready], #case .answer, .bar, pre, .pairs"))
         assert run_axe(reader) == [], (page, width, scheme)
+
+
+def test_line_ends_make_no_tall_boxes(driver: Any, tmp_path: Path) -> None:
+    cell = next(cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k")
+    responses = ("\n" * 64, "first" + "\n" * 40 + "last")
+    shown = [
+        ShownCase(cell.runs[0], f"m{n}", [["user", "Sort."]], {}, (ShownTurn("gold", text, None),))
+        for n, text in enumerate(responses)
+    ]
+    built = build_site(tmp_path / "site", collection_of([cell], shown), [cell], shown)
+    with reading(driver, built.index.parent) as reader:
+        reader.open("case.html", reader.cases_of("ada_leval_tsort_2k"))
+        reader.wait(lambda: reader.all("#case .answer"))
+        assert "White space only, 64 characters." in reader.texts("#case .text.none")
+        reader.one(".steps button:last-child").click()
+        reader.wait(lambda: any("first" in text for text in reader.texts("#case .text")))
+        [text] = [text for text in reader.texts("#case .text") if "first" in text]
+        assert text == "first\n[39 empty lines]\nlast"

@@ -80,6 +80,33 @@ def test_light_and_dark_by_the_system_and_by_the_switch(reader: Reader) -> None:
     reader.wait(lambda: reader.js(line) not in (None, first))  # drawn again in the colours of the theme
 
 
+def test_claimed_windows_have_the_colour_of_their_models(reader: Reader) -> None:
+    reader.open("task/ada_leval_tsort_2k.html")
+    reader.js("document.querySelector('[data-figure]').scrollIntoView()")
+    reader.wait(lambda: reader.all("figure[data-drawn]"))
+    plot = "document.querySelector('figure[data-drawn] .plot')"
+    windows = reader.js(f"return {plot}.layout.shapes.map(each => each.line.color)")
+    curves = reader.js(f"return {plot}.data.filter(each => each.marker).map(each => each.line.color)")
+    keys = reader.texts("figure[data-drawn] .key li")
+    models = [text for text in keys if not text.startswith(("claimed", "chance"))]
+    named = [text.removeprefix("claimed window of ").rpartition(",")[0] for text in keys if "claimed" in text]
+    assert windows and windows == [curves[models.index(name)] for name in named]
+    assert len(set(windows)) == len(windows) and "chance" in keys
+
+
+def test_wide_tables_say_on_a_phone_that_there_are_more_columns(reader: Reader) -> None:
+    hint = "return getComputedStyle(document.querySelector('.scroll.more-columns'), '::before').content"
+    screen(reader, 390)
+    reader.open("index.html")
+    reader.wait(lambda: reader.all(".board"))
+    reader.wait(lambda: reader.all(".scroll.more-columns"))
+    assert "more columns" in reader.js(hint)
+    # The first score is in sight.
+    assert (
+        reader.js("return document.querySelector('.board tbody .cell').getBoundingClientRect().right") <= 390
+    )
+
+
 def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: Reader) -> None:
     screen(reader, 360)
     lists = [reader.cases_of(task) for task in ("ada_leval_tsort_2k", "elitr_bench_qa_test")]

@@ -102,9 +102,13 @@ addEventListener("DOMContentLoaded", () => {
     at("case-pager").replaceChildren(before, after);
   }
 
+  // A response of line ends only, or with hundreds of them, would be an empty box of any height.
+  const folded = (text) => text.replace(/\n{6,}/g, (ends) => `\n[${ends.length - 1} empty lines]\n`);
   const box = (title, text, extra = "", withheld = "") => h("div", null, h("p", { class: "legend" }, title), text === null
     ? h("p", { class: "text none" }, withheld ? "Withheld." : "None.")
-    : h("div", { class: `text ${extra}`, tabindex: "0", role: "group", "aria-label": title }, text));
+    : text && !text.trim()
+      ? h("p", { class: "text none" }, `White space only, ${text.length.toLocaleString("en")} characters.`)
+      : h("div", { class: `text ${extra}`, tabindex: "0", role: "group", "aria-label": title }, folded(text)));
 
   // The same case of another list, as far as it has it: by its id, of a run that answers cases several times by the repeat as well.
   async function answerOf(other, row) {

@@ -144,6 +144,24 @@ const LCT = (() => {
     }
   }
 
+  // A table that is wider than its place says so above its first row; a scroll bar is easily missed on a phone.
+  function hintAtColumns(table) {
+    const place = table.closest(".scroll");
+    if (place) new ResizeObserver(() => place.classList.toggle("more-columns", place.scrollWidth > place.clientWidth + 8)).observe(table);
+  }
+
+  function hintAtAllColumns() {
+    const seen = new WeakSet();
+    const look = () => {
+      for (const table of document.querySelectorAll(".scroll > table")) {
+        if (!seen.has(table)) hintAtColumns(table);
+        seen.add(table);
+      }
+    };
+    look();
+    new MutationObserver(look).observe(document.body, { childList: true, subtree: true }); // tables that scripts draw later
+  }
+
   function theme() {
     const button = document.getElementById("theme");
     const system = matchMedia("(prefers-color-scheme: dark)");
@@ -175,6 +193,7 @@ const LCT = (() => {
     }
     drawBars(document);
     foldNotes(document);
+    hintAtAllColumns();
     for (const table of document.querySelectorAll("table[data-sortable]")) makeSortable(table);
     for (const table of document.querySelectorAll("table[data-searchable]")) makeSearchable(table);
   });

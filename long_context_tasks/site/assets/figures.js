@@ -17,6 +17,8 @@
     "triangle-down": "M14 11.4L9.6 3.6H18.4z", star: "M14 2l1.4 3.4 3.6.3-2.8 2.3.9 3.6L14 9.7l-3.1 1.9.9-3.6L9 5.7l3.6-.3z",
     x: "M11 2.9L14 5.6L17 2.9L18.4 4.3L15.5 7L18.4 9.7L17 11.1L14 8.4L11 11.1L9.6 9.7L12.5 7L9.6 4.3z",
   };
+  // Levels to compare curves with: name in the data, words, width and dash of the line.
+  const LEVELS = [["chance", "chance", 1, "dot"], ["human", "people", 2, "dash"]];
   const DASHES = { solid: "", dash: "5 3", dot: "1.5 2.5", dashdot: "5 2 1.5 2", longdash: "8 3", longdashdot: "8 2 1.5 2" };
 
   const isDark = () => {
@@ -25,6 +27,7 @@
   };
   const style = (number) => STYLES[number % STYLES.length];
   const color = (number) => style(number)[isDark() ? 1 : 0];
+  const markColor = (line) => (ok(line) ? color(line) : ink("mark"));
   const faint = (hex, alpha) => `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(",")},${alpha})`;
 
   function ink(name) {
@@ -86,8 +89,9 @@
         hovertemplate: "%{text}<extra></extra>",
       });
     });
-    for (const [name, points, width, dash] of [["chance", spec.chance, 1, "dot"], ["people", spec.human, 2, "dash"]]) {
-      if (points && points.length) traces.push({
+    for (const [key, name, width, dash] of LEVELS) {
+      const points = spec[key] || [];
+      if (points.length) traces.push({
         x: points.map((p) => p[0]), y: points.map((p) => scale * p[1]), type: "scatter", mode: "lines",
         line: { color: ink("edge"), width, dash }, hovertemplate: `${name} %{y:.1f}<extra></extra>`,
       });
@@ -105,11 +109,11 @@
       Object.assign(layout.xaxis, { type: "log", tickvals: ticks, ticktext: ticks.map(tokens), range: [log(Math.min(...ends)) - 0.05 * wide, log(Math.max(...ends)) + 0.07 * wide] });
     }
     layout.yaxis.range = [0, scale * spec.top * 1.02];
-    layout.shapes = marks.map(([x]) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: ink("mark"), width: 1.5, dash: "dash" } }));
+    layout.shapes = marks.map(([x, , line]) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: markColor(line), width: 1.5, dash: "dash" } }));
     // On a phone they would cross the lines; the key below names the windows as well.
-    layout.annotations = (innerWidth < 600 ? [] : marks).map(([x], number) => ({
+    layout.annotations = (innerWidth < 600 ? [] : marks).map(([x, , line], number) => ({
       x: spec.log ? Math.log10(x) : x, yref: "paper", y: 1 - 0.07 * (number % 4), text: `claimed ${tokens(x)}`, showarrow: false, xanchor: "right", xshift: -5,
-      font: { size: 11, color: ink("mark") },
+      font: { size: 11, color: markColor(line) },
     }));
     return [traces, layout];
   }
@@ -174,10 +178,14 @@
         draw("path", { d: PATHS[style(number)[2]], fill: color(number) }),
       );
       return h("li", null, picture, h("bdi", null, name));
-    }), (spec.marks || []).map(([, text]) => {
+    }), (spec.marks || []).map(([, text, line]) => {
       const picture = draw("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" });
-      picture.append(draw("path", { d: "M7 0V14", stroke: ink("mark"), "stroke-width": 1.5, "stroke-dasharray": "4 2" }));
+      picture.append(draw("path", { d: "M7 0V14", stroke: markColor(line), "stroke-width": 1.5, "stroke-dasharray": "4 2" }));
       return h("li", null, picture, h("bdi", null, text));
+    }), LEVELS.filter(([name]) => (spec[name] || []).length).map(([, text, width, dash]) => {
+      const picture = draw("svg", { width: 28, height: 14, viewBox: "0 0 28 14", "aria-hidden": "true" });
+      picture.append(draw("path", { d: "M0 7H28", stroke: ink("edge"), "stroke-width": width, "stroke-dasharray": DASHES[dash] }));
+      return h("li", null, picture, text);
     }));
   }
 

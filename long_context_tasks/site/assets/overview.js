@@ -87,7 +87,7 @@ LCT.overview = (() => {
       return found ? [[x(at), found.mean, found.low, found.high, found.n, found.total]] : [];
     })]);
     const known = entries.map(([place, leaves]) => [place, leaves.length === 1 ? board.leaves[leaves[0]].chance : null]);
-    const windows = choice.by === "length" ? models.filter((model) => model.window).map((model) => [model.window, `claimed window of ${model.name}, ${tokens(model.window)}`]) : [];
+    const windows = choice.by === "length" ? models.flatMap((model, number) => (model.window ? [[model.window, `claimed window of ${model.name}, ${tokens(model.window)}`, number]] : [])) : [];
     return {
       kind: "curves", xTitle: titles[choice.by], yTitle: choice.points ? "Score, points" : "Score, percent", log: choice.by === "length" ? 1 : 0, points: choice.points, top,
       lines, marks: windows.slice(0, 4), chance: choice.by === "length" && known.every((each) => ok(each[1])) ? known : [],

@@ -162,7 +162,7 @@ LCT.board = (() => {
     const subs = (column) => [...column.sub, ...about(column).filter((text, at) => text && !common.get(column.benchmark)[at])];
     const titles = new Map(board.benchmarks);
     return h("thead", null,
-      h("tr", { class: "bench" }, h("td", { class: "pick" }), h("td", { class: "rank" }), h("td", { class: "model" }), known.length + cells > 0 && h("td", { colspan: String(known.length + (cells ? 1 : 0)) }),
+      h("tr", { class: "bench" }, h("td", { class: "pick" }), h("td", { class: "rank" }), h("td", { class: "model" }), cells > 0 && h("td"), known.map(() => h("td", { class: "fact" })),
         spans.map((span) => h("th", { scope: "colgroup", colspan: String(span.size), class: "first" }, titles.get(span.name) || span.name, common.get(span.name).filter(Boolean).map((text) => h("span", { class: "sub" }, text))))),
       h("tr", null,
         h("th", { scope: "col", class: "pick" }, h("span", { class: "unseen" }, "Pick")),
