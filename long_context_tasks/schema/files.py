@@ -69,22 +69,57 @@ def visible(text: str) -> str:
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:
-    """Write a file atomically: bytes, or text as UTF-8.
+    """Write a file atomically: bytes, or text as UTF-8. A link is followed, and stays.
 
     A lone surrogate, which a model's response may contain, is escaped.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    place = _target(path, remedy)
+    if place.exists() and not place.is_file():
+        raise InputError(f"{path}: not a regular file; {remedy}")
     pieces: Iterable[bytes | str] = [content] if isinstance(content, bytes | str) else content
+    part = place.with_name(f".{place.name}.part")
     try:
-        with part.open("wb") as file:
-            for piece in pieces:
-                file.write(piece if isinstance(piece, bytes) else piece.encode("utf-8", "backslashreplace"))
-        part.replace(path)
+        file = _claimed(part)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
-    finally:
-        with suppress(OSError):  # it was moved or never created
+    try:
+        for piece in pieces:
+            file.write(piece if isinstance(piece, bytes) else piece.encode("utf-8", "backslashreplace"))
+        file.flush()
+        os.fsync(file.fileno())  # a rename may reach the disk before the content does
+        part.replace(place)
+    except BaseException as error:
+        with suppress(OSError):
             part.unlink()
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
+        raise
+    finally:
+        with suppress(OSError):  # a full disk fails again on closing
+            file.close()
+
+
+def _claimed(part: Path) -> IO[bytes]:
+    """Open an unfinished file that no other process writes, waiting for one that does; reuse one that a killed process left."""
+    while True:
+        file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
+        with suppress(OSError):  # the file system may lack locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # The process that held the lock may have renamed this file in the meantime.
+        if part.exists() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+            file.truncate(0)
+            return file
+        file.close()
+
+
+def _target(path: Path, remedy: str) -> Path:
+    """Return the path that a link leads to, and other paths unchanged."""
+    if not path.is_symlink():
+        return path
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # a link that leads to itself
+        raise InputError(f"{path}: a link that cannot be followed; {remedy}") from error
 
 
 def aside(folder: Path) -> Path:
@@ -102,8 +137,11 @@ def bring_back(folder: Path) -> None:
 def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
     """Yield a temporary folder that replaces ``folder`` on success and is removed on error.
 
-    Any number of processes may do so at the same time.
+    Any number of processes may do so at the same time. A link is followed, and stays.
     """
+    folder = _target(folder, remedy)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: not a folder; {remedy}")
     parent = folder.parent
     new_parent = not parent.exists()
     prefix = f".{folder.name}.{platform.node()}-"

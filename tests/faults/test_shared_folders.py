@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from kills import ALL
 
+from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.hosts.own.score import score_own
+from long_context_tasks.results import find_runs
 from long_context_tasks.schema.case import Case, Turn
 from long_context_tasks.schema.case_folder import CaseSet, CaseWriter, cached_folder
+from long_context_tasks.schema.response import Response
 
 pytestmark = pytest.mark.faults
 
@@ -68,3 +72,19 @@ def test_a_folder_of_the_cache_is_written_once(tmp_path: Path, monkeypatch: pyte
     in_processes(want, tmp_path / "log")
     written = (tmp_path / "log").read_text().splitlines()
     assert len(written) == len(set(written)) == ROUNDS // 4
+
+
+def test_runs_scored_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    task = load_task("ada_leval_bestanswer_1k_synthetic", {"lct_n": 2})
+
+    def score(number: int) -> None:
+        for _ in range(ROUNDS):
+            responses = {case.id: [Response(f"A{number + 1}")] for case in task.cases.cases}
+            score_own(task, responses, "model", tmp_path)
+
+    in_processes(score)
+    found = find_runs(tmp_path)
+    assert len(found.runs) == PROCESSES * ROUNDS and not found.problems
+    assert len({run.made for run in found.runs}) == len(found.runs)
+    texts = [next(iter(run.cases())).responses[0].text for run in found.runs]
+    assert {text: texts.count(text) for text in texts} == {f"A{n + 1}": ROUNDS for n in range(PROCESSES)}

@@ -2,15 +2,26 @@
 
 import gzip
 import json
+import os
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, json_value, loads, read_json, read_yaml, write_whole
+from long_context_tasks.schema.files import (
+    json_rows,
+    json_value,
+    loads,
+    read_json,
+    read_yaml,
+    whole_folder,
+    write_whole,
+)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -33,6 +44,59 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none/x: cannot be written \(No such file.*\); go elsewhere"):
         write_whole(tmp_path / "none" / "x", "", remedy="go elsewhere")
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "there" / "file.json")
+    write_whole(link, "new")
+    assert link.is_symlink() and (tmp_path / "there" / "file.json").read_text() == "new"
+    folder = tmp_path / "folder"
+    folder.symlink_to(tmp_path / "there")
+    with whole_folder(folder) as part:
+        (part / "x").write_text("y")
+    assert folder.is_symlink() and [path.name for path in (tmp_path / "there").iterdir()] == ["x"]
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for write in (lambda: write_whole(tmp_path / "loop", ""), whole_folder(tmp_path / "loop").__enter__):
+        with pytest.raises(InputError, match="cannot be followed"):
+            write()
+
+
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("pipe", "null"):
+        with pytest.raises(InputError, match="not a regular file; choose another place"):
+            write_whole(tmp_path / name, "x")
+        with pytest.raises(InputError, match="not a folder"), whole_folder(tmp_path / name):
+            pass
+    assert (tmp_path / "pipe").is_fifo() and Path("/dev/null").is_char_device()
+
+
+def test_a_part_of_a_killed_process_is_reused_and_one_of_a_running_process_waited_for(tmp_path: Path) -> None:
+    part = tmp_path / ".file.json.part"
+    part.write_text("half of a longer text")
+    write_whole(tmp_path / "file.json", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file.json"]
+    assert (tmp_path / "file.json").read_text() == "new"
+    begun, end = Event(), Event()
+
+    def slowly() -> Iterator[str]:
+        yield "first "
+        begun.set()
+        end.wait(60)
+        yield "writer"
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(write_whole, tmp_path / "file.json", slowly())
+        begun.wait(60)
+        second = pool.submit(write_whole, tmp_path / "file.json", "second writer")
+        assert not second.done() and (tmp_path / "file.json").read_text() == "new"
+        end.set()
+        first.result(60)
+        second.result(60)
+    assert (tmp_path / "file.json").read_text() == "second writer" and not part.exists()
 
 
 def test_values_that_json_has_no_word_for() -> None:

@@ -43,7 +43,7 @@ from long_context_tasks.schema.validated import validated
 from long_context_tasks.stats.means import task_numbers
 
 FORMAT = 1
-_NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
+_NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{12})\.json", re.ASCII)
 _KIND = "own run"
 
 
@@ -175,15 +175,11 @@ def score_own(
     # Imported here because reports also read our own runs and need no judge code.
     from long_context_tasks.judges.task_judge import score_turns
 
-    made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
     # Model names may contain slashes.
-    path = folder / re.sub(r"[^\w.-]", "_", model) / f"own_{task.name}_{made}.json"
-    # The time in file names has a resolution of one second.
-    if path.exists():
-        raise InputError(f"{path}: is there already; wait a second, or choose another --out")
+    path, made = _claimed(folder / re.sub(r"[^\w.-]", "_", model), task.name)
     about = {
         "format": FORMAT,
         "kind": _KIND,
@@ -193,12 +189,28 @@ def score_own(
         **facts_of(task),
         "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
-    make_folder(path.parent, remedy="choose another --out")
     rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(path.with_suffix(".jsonl"), lines)
     write_json(path, about)
     return _run(path, about)
+
+
+def _claimed(folder: Path, task: str) -> tuple[Path, str]:
+    """Create the empty file of a new run's rows, which no other process has, and return the path of its numbers and its time."""
+    make_folder(folder, remedy="choose another --out")
+    while True:
+        made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
+        path = folder / f"own_{task}_{made}.json"
+        try:
+            path.with_suffix(".jsonl").touch(exist_ok=False)
+        except FileExistsError:
+            continue  # another process began a run in this microsecond
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be written ({error.strerror or error}); choose another --out"
+            ) from error
+        return path, made
 
 
 def _row(
