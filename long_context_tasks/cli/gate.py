@@ -14,8 +14,10 @@ from long_context_tasks.cli.options import (
     words,
 )
 from long_context_tasks.cli.output import give, say, warn
+from long_context_tasks.schema import InputError
 
 app = typer.Typer(add_completion=False)
+_LOCK = ".lock"  # in the folder of --out, held while a gate runs
 # A pipeline that treats any code but 0 as failure must not release on UNDECIDED.
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 2}
 _STACK = "http://HOST:PORT/v1, MODEL@http://..., a YAML file with model and base_url, or a folder of results."
@@ -62,22 +64,33 @@ def gate(
     every length, FAIL if A is worse at a length, UNDECIDED if the cases of --n are used up. Replies in --out are not asked for again. Exit
     code 0, 1 or 2, in this order; 2 as well if the gate cannot run.
     """
+    from filelock import FileLock, Timeout
+
     from long_context_tasks.gate.page import document_of, write_gate
     from long_context_tasks.gate.run import GateSettings, run_gate
     from long_context_tasks.gate.stacks import StoredStack, planned_cells, read_stack, stored_cells
+    from long_context_tasks.schema.files import make_folder
 
     typed = typed_options(ctx)
-    stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
-    if any(isinstance(stack, StoredStack) for stack in stacks):
-        cells = stored_cells(stacks, data_dir)
-    else:
-        run_options = {f"lct_{name}": value for name, value in typed.items()}
-        cells = planned_cells(
-            words(tasks), words(length), {**run_options, "lct_n": n, "lct_data_dir": data_dir}, _progress
-        )
-    settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
-    result = run_gate(stacks, cells, settings, _progress)
-    page = write_gate(result, stacks, cells, out, private=private)
+    make_folder(out, remedy="choose another place with --out")
+    try:
+        lock = FileLock(out / _LOCK).acquire(timeout=0)
+    except Timeout:
+        # Both would ask, and pay for, the same cases.
+        raise InputError(
+            f"--out {out}: another gate is running there; wait, or choose another place"
+        ) from None
+    with lock:
+        stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
+        if any(isinstance(stack, StoredStack) for stack in stacks):
+            cells = stored_cells(stacks, data_dir)
+        else:
+            run_options = {f"lct_{name}": value for name, value in typed.items()}
+            given = {**run_options, "lct_n": n, "lct_data_dir": data_dir}
+            cells = planned_cells(words(tasks), words(length), given, _progress)
+        settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
+        result = run_gate(stacks, cells, settings, _progress)
+        page = write_gate(result, stacks, cells, out, private=private)
     give(result.text(), **document_of(result), page=page)
     say(f"page: {page}")
     raise typer.Exit(EXIT[result.verdict])

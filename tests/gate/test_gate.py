@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,29 @@ def test_equal_stacks_pass_and_a_worse_one_fails(right: dict[str, str], tmp_path
         assert len(found["flips"]) == round(found["cases"] * found["loss"])
         code, found = gate(bad.url, good.url, tmp_path / "few", "--n", "5")
         assert (code, found["verdict"], found["documents_available"]) == (2, "UNDECIDED", 5)
+
+
+def test_a_second_gate_in_the_same_folder_is_refused_before_it_pays(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never answers
+        stack = f"m@http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        command = [
+            str(Path(sys.executable).with_name("lct")),
+            "gate",
+            stack,
+            stack,
+            *BASE,
+            "--out",
+            str(tmp_path / "gate"),
+        ]
+        first = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            silent.settimeout(60)
+            silent.accept()
+            second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        finally:
+            first.kill()
+            first.wait()
+    assert second.returncode == 2 and "another gate is running there" in second.stderr
 
 
 @pytest.fixture(scope="module")
