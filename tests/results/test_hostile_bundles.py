@@ -1,5 +1,6 @@
 """Bundles of strangers: whatever was done to one, it is named and skipped, and nothing of it gets through."""
 
+import json
 import math
 import struct
 import tempfile
@@ -82,6 +83,14 @@ BAD: dict[str, tuple[Callable[[Members], object], str]] = {
     "a path in the options": (on_run(options='{"lct_cases": "/home/me/cases"}'), "options holds a local path"),
     "a key in the provenance": (on_run(provenance='{"a": "sk-0123456789abcdef0123"}'), "provenance holds a local path, a key"),
     "a limit that is none": (on_run(settings='{"lct_n": "many"}'), "lct_n is 'many'"),
+    "a seed of 100,000 digits": (on_run(settings=json.dumps({"lct_seed": "9" * 100_000})), "lct_seed is '9999"),
+    "a long seed of the host": (on_run(seed="9" * 101), "seed"),
+    "a run of the year 9999": (on_run(made="9999-01-01T00-00-00"), "made lies in the future"),
+    "a run of no day": (on_run(made="2026-02-31T00-00-00"), "made does not begin with a date"),
+    "fewer cases than none": (on_run(n_cases_available=-1), "n_cases_available"),
+    "a count of -1e300": (on_run(n_truncated=-1e300), "n_truncated"),
+    "a version below 0": (on_run(version=-1), "version"),
+    "a long window": (on_run(window="x" * 501), "window"),
     "responses elsewhere": (on_stated(lambda run: run.update(answers="../x")), "its responses are not those that its manifest.json names"),
     "a judge of a list": (on_stated(lambda run: run.update(label=[])), "label"),
     "responses of no run": (lambda members: members.update({f"responses/{'0' * 16}.parquet": b"x"}), "its responses are not those"),

@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,7 +34,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import HOST_OF
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.settings import without_places
-from long_context_tasks.results.tidy import SCORES, TidyRun
+from long_context_tasks.results.tidy import SCORES, TidyRun, moment
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
@@ -71,6 +72,10 @@ UNREADABLE = (
     pa.ArrowException,
 )
 """Errors that a hostile file may cause in the readers of zip, JSON, Arrow and Polars."""
+
+
+_FIRST_DAY = datetime(2023, 1, 1, tzinfo=timezone.utc)
+_MOST = 10**9  # cases, tokens
 
 
 @dataclass(frozen=True)
@@ -130,15 +135,27 @@ def _public_json(text: str) -> str:
         raise ValueError("is not a JSON object")
     if not public:
         raise ValueError("holds a local path, a key or an address with more than it needs")
-    # Ranking compares this number with the number of cases.
-    limit = value.get("lct_n")
-    if limit is not None and not re.fullmatch(r"[0-9]{1,9}", str(limit), re.ASCII):
-        raise ValueError(f"must hold a number of cases: lct_n is {str(limit)[:40]!r}")
+    # Ranking compares the first with the number of cases; pages show both.
+    for name, form in (("lct_n", r"[0-9]{1,9}"), ("lct_seed", r"-?[0-9]{1,20}")):
+        if (given := value.get(name)) is not None and not re.fullmatch(form, str(given), re.ASCII):
+            raise ValueError(f"must hold a whole number of a usual size: {name} is {str(given)[:40]!r}")
     return text
 
 
+def _time_of_a_run(made: str) -> str:
+    try:
+        day = datetime.strptime(moment(made)[:8], "%Y%m%d").replace(tzinfo=timezone.utc)
+    except ValueError:
+        raise ValueError("does not begin with a date") from None
+    # A day of tolerance for clocks; the newest run would otherwise stay the newest for years.
+    if not _FIRST_DAY <= day <= datetime.now(timezone.utc) + timedelta(days=1):
+        raise ValueError(f"lies in the future, or before {_FIRST_DAY.year}")
+    return made
+
+
+_Text = Annotated[str, Field(max_length=LONGEST)]
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
-_Count = Annotated[int, Field(strict=True, gt=-(2**63), lt=2**63)]
+_Count = Annotated[int, Field(strict=True, ge=0, le=_MOST)]
 _Json = Annotated[str, AfterValidator(_public_json)]
 
 
@@ -148,28 +165,28 @@ class RunRow(Checked):
     run: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     host: Annotated[str, AfterValidator(_known_host)]
     model: Annotated[_Name, AfterValidator(_public_name)]
-    benchmark: str
+    benchmark: _Text
     task: _Name
-    family: str
-    length: _Count | None
-    variant: str
-    wer: _Count | None
-    made: _Name
+    family: _Text
+    length: Annotated[_Count, Field(gt=0)] | None
+    variant: _Text
+    wer: Annotated[_Count, Field(le=1_000)] | None
+    made: Annotated[_Name, AfterValidator(_time_of_a_run)]
     version: _Count
     options: _Json
     settings: _Json
-    seed: str
-    judge: str | None
+    seed: Annotated[str, Field(max_length=100)]  # lm-eval has up to four numbers
+    judge: _Text | None
     judge_settings: _Json
     headline: _Name
     metrics: list[str]
     points: list[str]
     n_cases_available: _Count | None
-    n_truncated: float | None
-    window: str | None
-    host_version: str | None
-    package: str | None
-    commit: str | None
+    n_truncated: Annotated[float, Field(ge=0, le=_MOST)] | None
+    window: _Text | None
+    host_version: _Text | None
+    package: _Text | None
+    commit: _Text | None
     provenance: _Json
 
     @model_validator(mode="after")
