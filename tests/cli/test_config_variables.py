@@ -107,6 +107,11 @@ def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pyt
     ("file", "variables", "message"),
     [
         ("models/lct_endpoint.py", {}, "no server is named; set LCT_API_BASE"),
+        (
+            "models/lct_endpoint.py",
+            {"LCT_API_BASE": "http://anne:pw@h/v1"},
+            "LCT_API_BASE: the address holds a user name or password",
+        ),
         # It would run the demo model, or a local one, under the name of the served model.
         ("eval_synthetic.py", {"LCT_API_MODEL": "owl", "LCT_MODEL_TYPE": ""}, "LCT_API_MODEL=owl: no server"),
         (

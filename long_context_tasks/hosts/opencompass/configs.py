@@ -10,6 +10,7 @@ stops the run at once.
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -59,6 +60,11 @@ def is_served() -> bool:
         raise InputError(
             f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1, "
             "or LCT_MODEL for a model that is loaded here"
+        )
+    if base and re.search(r"://[^/?#]*@", base):
+        # OpenCompass writes the address into its config files and logs.
+        raise InputError(
+            "LCT_API_BASE: the address holds a user name or password; leave them out, and put a key into OPENAI_API_KEY"
         )
     return bool(base)
 
