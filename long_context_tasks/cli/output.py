@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from long_context_tasks.schema.files import InputError, json_value, visible
+from long_context_tasks.schema.files import InputError, json_value, one_line, visible
 
 Cell = str | int | float | None
 _WIDTH = 200  # of tables in files and pipes, where nothing wraps them
@@ -143,7 +143,7 @@ def print_table(
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
-    cells = [[visible(_shown(cell, places)) for cell in row] for row in rows]
+    cells = [[one_line(_shown(cell, places)) for cell in row] for row in rows]
     left = [not number or name in text for number, name in enumerate(columns)]
     grid = _Grid([visible(name) for name in columns], cells, left)
     # In one piece, so that a closed pipe ends the command silently.
@@ -272,11 +272,11 @@ def check_out(out: Path) -> None:
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
     """Print on standard error the first twenty problems of reading results, and notes on how to read them."""
     for problem in problems[:_SHOWN_PROBLEMS]:
-        warn(f"problem: {problem}")
+        warn(one_line(f"problem: {problem}"))
     if len(problems) > _SHOWN_PROBLEMS:
         warn(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems")
     for note in notes:
-        warn(f"note: {note}")
+        warn(one_line(f"note: {note}"))
 
 
 def end_with_problems(problems: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ from long_context_tasks.cli.output import (
     warn,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import read_yaml, write_whole
+from long_context_tasks.schema.files import one_line, read_yaml, write_whole
 
 if TYPE_CHECKING:
     from long_context_tasks.results.case_pages import ShownCase
@@ -570,7 +570,7 @@ def check(
         ]
         print_table("bundles", names, shown, text, places=4)
     for problem in problems:
-        warn(f"problem: {problem}")
+        warn(one_line(f"problem: {problem}"))
     bad = len({problem.partition(": ")[0] for problem in problems})
     counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
     summary = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)

@@ -66,6 +66,15 @@ def visible(text: str) -> str:
     return text.translate(_SHOWN_AS)
 
 
+def one_line(text: str) -> str:
+    """Escape line ends too: a file's name in a log must not begin lines of its own.
+
+    >>> print(one_line("a\\n::error::b"))
+    a\\n::error::b
+    """
+    return visible(text).replace("\n", "\\n")
+
+
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:

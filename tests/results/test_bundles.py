@@ -228,6 +228,10 @@ def test_check_tells_every_problem(results: Path, packed: Path, tmp_path: Path) 
     assert done.exit_code == 1
     assert f"problem: {broken}: " in done.stderr and f"problem: {odd}: " in done.stderr
     assert done.stderr.count(f"is in {packed} as well") == 2
+    forged = tmp_path / "x\n::error::forged\n.lct.zip"
+    forged.write_bytes(b"no zip")
+    done = lct("report", "check", forged)
+    assert done.exit_code == 1 and not [line for line in done.output.splitlines() if line.startswith("::")]
     assert lct("report", "check", tmp_path / "none").exit_code == 2
     (tmp_path / "empty").mkdir()
     assert "no bundle" in lct("report", "check", tmp_path / "empty").stderr
