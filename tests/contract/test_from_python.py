@@ -9,7 +9,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from judge_server import judge_server
 from written_book import sorting_cases
 
 import long_context_tasks as lct
@@ -42,17 +41,16 @@ def test_the_page_runs_and_prints_what_it_shows(tmp_path: Path, monkeypatch: pyt
     assert sum(kind == "python" for kind, _ in blocks) > 10
     same = doctest.OutputChecker().check_output
     names: dict[str, object] = {}
-    with judge_server() as server:
-        Path("judge.yaml").write_text(f"model: local\nbase_url: {server.url}\n", encoding="utf-8")
-        for place, (kind, code) in enumerate(blocks):
-            if kind == "python":
-                printed = run_cell(code, names)
-                shown = (
-                    blocks[place + 1][1]
-                    if blocks[place + 1 : place + 2] and blocks[place + 1][0] == "text"
-                    else ""
-                )
-                assert same(shown, printed, doctest.ELLIPSIS), f"{code}\nshows:\n{shown}\nprints:\n{printed}"
+    for place, (kind, code) in enumerate(blocks):
+        if kind == "python":
+            printed = run_cell(code, names)
+            shown = (
+                blocks[place + 1][1]
+                if blocks[place + 1 : place + 2] and blocks[place + 1][0] == "text"
+                else ""
+            )
+            assert same(shown, printed, doctest.ELLIPSIS), f"{code}\nshows:\n{shown}\nprints:\n{printed}"
+    names["server"].shutdown()  # type: ignore[attr-defined]
 
 
 def test_names_are_loaded_at_first_use_and_are_all_there() -> None:
