@@ -49,6 +49,23 @@ def test_export_options_and_gold(data: Path, tmp_path: Path, monkeypatch: pytest
     assert runs("export", ADA, "--data-dir", data, "--out", tmp_path / "no" / "where.jsonl").code == 2
 
 
+def test_the_row_on_the_page_is_that_of_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    page = (Path(__file__).parents[2] / "docs" / "rescoring.md").read_text(encoding="utf-8")
+    shown = json.loads(page.split("```json\n")[1].split("```")[0])
+    command = "export ada_leval_bestanswer_2k_synthetic --n 20"
+    assert f"lct runs {command}" in page
+    assert runs(*command.split(), "--out", tmp_path / "prompts.jsonl").code == 0
+    row = exported(tmp_path / "prompts.jsonl")[0]
+    assert row["prompt_sha256"].startswith(shown.pop("prompt_sha256").removesuffix("..."))
+    [message], [whole] = shown.pop("messages"), row["messages"]
+    assert (
+        whole["content"].startswith(message["content"].removesuffix(" ..."))
+        and whole["role"] == message["role"]
+    )
+    assert shown == {key: row[key] for key in row if key not in ("prompt_sha256", "messages")}
+
+
 def test_gold_of_own_cases_and_of_cases_from_a_seed_may_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
