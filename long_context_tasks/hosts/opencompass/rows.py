@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import loads, write_whole
 
 Row = dict[str, Any]
 CASE = "case"
@@ -99,17 +99,15 @@ class RowStore:
                 file.writelines(lines)
 
     def finish(self) -> None:
-        """Move the finished file into place, then remove the log."""
+        """Write the finished file, then remove the log."""
         if not self._writes:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Written to a temporary file and renamed, because OpenCompass treats an existing file as complete.
-        part = self.path.with_name(f".{self.path.name}.part")
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            json.dump(
-                {str(number): row for number, row in enumerate(self.rows)}, file, indent=1, ensure_ascii=False
-            )
-        part.replace(self.path)
+        rows = {str(number): row for number, row in enumerate(self.rows)}
+        # Atomically, because OpenCompass treats an existing file as complete.
+        write_whole(
+            self.path, json.dumps(rows, indent=1, ensure_ascii=False), remedy="choose another folder with -w"
+        )
         self._log.unlink(missing_ok=True)
 
 

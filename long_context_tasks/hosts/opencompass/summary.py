@@ -6,6 +6,7 @@ result is missing, if ``-r`` found a result with other options, or if LCT_TASKS 
 """
 
 import csv
+import io
 import re
 import shlex
 import sys
@@ -37,6 +38,7 @@ from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_o
 from long_context_tasks.hosts.stored import single
 from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.schema import format_length, parse_length
+from long_context_tasks.schema.files import make_folder, write_whole
 from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
 
 _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
@@ -141,10 +143,12 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         super().summarize(output_path=output_path, time_str=time_str)
         rows = table(entries)
         folder = Path(self.work_dir) / "summary"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
-        with (folder / f"lengths_{time_str}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+        remedy = "choose another folder with -w"
+        make_folder(folder, remedy=remedy)
+        write_whole(folder / f"lengths_{time_str}.md", markdown(rows), remedy=remedy)
+        spreadsheet = io.StringIO()
+        csv.writer(spreadsheet, lineterminator="\n").writerows(rows)
+        write_whole(folder / f"lengths_{time_str}.csv", spreadsheet.getvalue(), remedy=remedy)
         failures = [
             *(self._failure(entry) for entry in entries if entry.result is None),
             *(
