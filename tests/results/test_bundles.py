@@ -311,6 +311,10 @@ def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_p
     shutil.copy(packed, repository / "bundles" / "copy.lct.zip")
     (repository / "bundles" / "bad.lct.zip").write_bytes(packed.read_bytes()[:-100])
     (repository / "requirements.txt").write_text("evil")
+    # Names that would be commands of the workflow at the beginning of a line.
+    (repository / "bundles" / "::error::forged.lct.zip").write_bytes(b"")
+    (repository / "bundles" / "x\n::error::forged.lct.zip").write_bytes(b"")
+    (repository / "::error::forged").write_text("")
     commit("bad")
     only = shell(steps["Only bundles are changed"])
     assert only.returncode == 1 and "requirements.txt" in only.stdout and "owl" not in only.stdout
@@ -320,5 +324,10 @@ def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_p
         and "problem: bundles/bad.lct.zip: " in bad.stdout
         and "as well; leave one out" in bad.stdout
     )
+    told = [line for done in (only, bad) for line in (done.stdout + done.stderr).splitlines()]
+    commands = [
+        line for line in told if line.strip().startswith("::") and "a pull request with results" not in line
+    ]
+    assert not commands and sum("forged" in line for line in told) >= 3
     shell("git worktree remove --force $RUNNER_TEMP/before")
     assert shell(steps["Check all bundles, and list what they change"]).returncode == 1
