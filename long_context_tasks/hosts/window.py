@@ -12,8 +12,8 @@ from typing import Any
 
 UNCHECKED = "unchecked"
 IN_CL100K = "lct_window, counted in cl100k"  # for a model whose tokenizer is unknown
-# Placeholder response to a prompt that the server rejected.
-REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
+# Placeholder response to a prompt that was not sent or that the server rejected.
+REFUSED = "[long_context_tasks: this prompt does not fit the window]"
 # Tokens reserved for a text to be scored: lm-eval scores in windows, and some of its models reserve two
 # tokens in each.
 LIKELIHOOD_RESERVE = 2

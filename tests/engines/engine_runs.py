@@ -5,13 +5,18 @@ import os
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from judge_server import free_port
 from tiny_model import demo_model
+
+from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.results.plan.prefixes import PrefixCache, Prompts, Shared
+from long_context_tasks.schema import Options
 
 VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
 ENVIRONMENT = {
@@ -58,6 +63,22 @@ def vllm_server(log: Path, *options: str) -> Iterator[str]:
                 process.wait(60)
             except subprocess.TimeoutExpired:  # it does not listen while it starts
                 process.kill()
+
+
+def shared_with_template(names: Sequence[str], options: Options, cache: PrefixCache) -> Shared:
+    """What a cache holds of the tasks' prompts in the demo model's chat template, which `lct plan` leaves out; single questions only."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(demo_model())
+    prompts = Prompts()
+    for name in names:
+        task = load_task(name, options)
+        assert not task.is_conversation and task.candidates is None
+        for case in task.cases.cases:
+            messages = [asdict(message) for message in task.messages(case)]
+            text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+            prompts.add(name, tokenizer.encode(text, add_special_tokens=False))
+    return sum(prompts.shared(cache).values(), Shared())
 
 
 def samples(folder: Path, task: str) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from both_hosts import configs_for_the_server, read_lm_eval, read_opencompass, run_command
-from engine_runs import ENVIRONMENT, VLLM, samples, scores_of, vllm_server
+from engine_runs import ENVIRONMENT, VLLM, samples, scores_of, shared_with_template, vllm_server
 from tiny_model import demo_model, make_rope_checkpoint
 
 pytestmark = [
@@ -124,36 +124,36 @@ def ask_server(server: str, tasks: str, metadata: str, folder: Path, concurrent:
 
 
 def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
-    """Of the tokens of lct_nano the server computes as many as `lct plan` expects, and a text once."""
+    """Of the tokens of lct_nano the server computes as many as `lct plan` expects and the chat template adds, and a text once."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
     from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.results.plan.prefixes import PrefixCache
     from long_context_tasks.tokens import CL100K, get_tokenizer
 
-    options = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
-    tokenizer = get_tokenizer(str(demo_model()))
+    given = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
+    options = resolve_options({key: str(value) for key, value in given.items()}, {})
+    cache = PrefixCache(block_size(server))
     settings = PlanSettings(
         {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
-        cache=PrefixCache(block_size(server)),
-        encode=tokenizer.encode,
+        cache=cache,
+        encode=get_tokenizer(str(demo_model())).encode,
     )
     names = expand_tasks(["lct_nano"], lm_eval_groups())
-    plan = make_plan(
-        names, resolve_options({key: str(value) for key, value in options.items()}, {}), settings
-    )
+    plan = make_plan(names, options, settings)
     assert plan.total.shared is not None and plan.total.shared.cached > 0.55 * plan.total.shared.tokens
     queries, hits = prefix_tokens(server)
-    ask_server(server, "lct_nano", json.dumps(options), made / "nano", concurrent=1)
+    ask_server(server, "lct_nano", json.dumps(given), made / "nano", concurrent=1)
     now_queries, now_hits = prefix_tokens(server)
     asked, found = now_queries - queries, now_hits - hits
+    expected = shared_with_template(names, options, cache)
     print(
-        f"lct_nano: {asked:,.0f} tokens asked, {asked - found:,.0f} computed; the plan says {plan.total.shared}"
+        f"lct_nano: {asked:,.0f} tokens asked, {asked - found:,.0f} computed; the plan says {plan.total.shared}, "
+        f"with the chat template {expected}"
     )
-    # The chat template adds some tokens to each prompt.
-    expected = plan.total.shared
-    assert asked == pytest.approx(expected.tokens, rel=0.03)
-    assert asked - found == pytest.approx(expected.tokens - expected.cached, rel=0.03)
+    assert plan.total.shared.tokens < expected.tokens < 1.03 * plan.total.shared.tokens
+    assert asked == pytest.approx(expected.tokens, rel=0.01)
+    assert asked - found == pytest.approx(expected.tokens - expected.cached, rel=0.02)
 
 
 def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(server: str, made: Path) -> None:

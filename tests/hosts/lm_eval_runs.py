@@ -36,9 +36,15 @@ def evaluate_served(task: str, url: str, **more: Any) -> dict[str, Any]:
     return evaluate(task, **chat, **more)
 
 
+def name_in(result: dict[str, Any], task: str) -> str:
+    """The result's key for a task; lm-eval 0.5 puts the group before it."""
+    [name] = [name for name in result["configs"] if name.rpartition("::")[2] == task]
+    return str(name)
+
+
 def metrics_of(result: dict[str, Any], task: str = TASK) -> dict[str, float]:
     return {
         key.removesuffix(",none"): value
-        for key, value in result["results"][task].items()
+        for key, value in result["results"][name_in(result, task)].items()
         if key.endswith(",none")
     }

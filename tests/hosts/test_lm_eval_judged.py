@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from both_hosts import write_published_files
-from lm_eval_runs import evaluate, metrics_of, served_by
+from lm_eval_runs import evaluate, metrics_of, name_in, served_by
 from lm_eval_runs import evaluate_served as run
 from meetings import QA, TALK, name_judge
 from needs import needs
@@ -22,7 +22,10 @@ pytestmark = [needs("lm_eval"), pytest.mark.slow, pytest.mark.usefixtures("meeti
 
 
 def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
-    return {row["doc"]["case"]: json.loads(row["filtered_resps"][0]) for row in result["samples"][task]}
+    return {
+        row["doc"]["case"]: json.loads(row["filtered_resps"][0])
+        for row in result["samples"][name_in(result, task)]
+    }
 
 
 def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest.LogCaptureFixture) -> None:
@@ -62,7 +65,8 @@ def test_the_history_is_the_models_own_and_all_conversations_advance_together() 
         result = run(TALK, server.url)
     lengths = [len(messages) for messages in server.requests]
     assert lengths == [1, 1, 3]
-    assert server.requests[2][1] == {"role": "assistant", "content": "Answer 1 <b>"}
+    # lm-eval 0.5 also sends the type of the content.
+    assert {"role": "assistant", "content": "Answer 1 <b>"}.items() <= server.requests[2][1].items()
     told = records(result, TALK)["meeting_en_dev_001"]
     assert json.loads(told["response"]) == ["Answer 1 <b>", "Answer 3 <b>"]
     assert metrics_of(result, TALK)["n"] == 3  # turns, not meetings

@@ -68,7 +68,11 @@ def test_the_mean_of_a_pooled_group_is_that_of_its_scored_cases(
     apply_patches()
     metrics = [{"metric": "f1", "weight_by_size": pooled, "filter_list": "none"}]
     group = Group.from_config(GroupConfig("both", task=["a", "b"], aggregate_metric_list=metrics))
-    monkeypatch.setattr(group, "get_all_tasks", lambda: [SimpleNamespace(task_name=name) for name in "ab"])
+    monkeypatch.setattr(
+        group,
+        "get_all_tasks",
+        lambda: [SimpleNamespace(task_name=name, _qualified_name=name) for name in "ab"],
+    )
     results = {}
     for name, (value, n, n_scored) in zip("ab", tasks, strict=True):
         of_task = {"f1,none": value, "f1_stderr,none": 0.1, "n_scored,none": float(n_scored)}

@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: 
     asked: list[str] = []
     result = evaluate(model=Wants(), metadata={"lct_window": 100})
     assert asked == ["."] and metrics_of(result)["n_does_not_fit"] == 6
-    assert [sample["resps"] for sample in result["samples"][TASK]] == [[[]]] * 6
+    assert [sample["resps"] for sample in result["samples"][TASK]] == [[[REFUSED]]] * 6
 
 
 def test_an_unknown_window_is_said_so(published: Path) -> None:
@@ -130,17 +131,20 @@ def test_another_tasks_prompts_are_not_touched(published: Path) -> None:
 
     apply_patches()
 
-    def request(kind: type[Instance], text: str) -> Instance:
+    def request(text: str, make: Any = CaseInstance) -> Any:
         prompt = model.apply_chat_template([{"role": "user", "content": text}])
-        return kind("generate_until", {}, (prompt, {"max_gen_toks": 4}), 0, metadata=("x", 0, 1))
+        arguments = (prompt, {"max_gen_toks": 4})
+        return make(request_type="generate_until", doc={}, arguments=arguments, idx=0, metadata=("x", 0, 1))
+
+    other = partial(Instance, task_name="x", doc_id=0)
 
     with stub_server(lambda messages: messages[0]["content"][:2], refuse_over=100) as server:
         model = LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="stub", max_retries=1)
-        ours, theirs = request(CaseInstance, "aa" * 90), request(Instance, "bb")
-        assert model.generate_until([ours, theirs, request(CaseInstance, "cc")]) == [REFUSED, "bb", "cc"]
+        ours, theirs = request("aa" * 90), request("bb", other)
+        assert model.generate_until([ours, theirs, request("cc")]) == [REFUSED, "bb", "cc"]
         assert model.generate_until([theirs]) == ["bb"]
         with pytest.raises(requests.HTTPError):
-            model.generate_until([ours, request(Instance, "dd" * 90)])
+            model.generate_until([ours, request("dd" * 90, other)])
 
 
 def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:

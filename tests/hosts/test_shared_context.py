@@ -118,16 +118,23 @@ def test_what_cannot_be_answered_is_named(whole: Any) -> None:
 
     from long_context_tasks.hosts.lm_eval.task import CaseInstance
 
+    arguments = ("A prompt.", {"until": [], "max_gen_toks": 2})
     foreign = Instance(
-        "generate_until", {}, ("A prompt.", {"until": [], "max_gen_toks": 2}), 0, metadata=("other", 0, 1)
+        request_type="generate_until",
+        doc={},
+        arguments=arguments,
+        idx=0,
+        metadata=("other", 0, 1),
+        task_name="other",
+        doc_id=0,
     )
     with pytest.raises(InputError, match=r"other: this model takes tasks of long_context_tasks only"):
         whole.generate_until([foreign])
     cut = CaseInstance(
         "generate_until",
         {"case": "a"},
-        foreign.args,
-        0,
+        arguments,
+        idx=0,
         metadata=("ours", 0, 1),
         context=lambda: "Some text.",
     )

@@ -12,7 +12,7 @@ from long_context_tasks.hosts.lm_eval import patches as hook_patches
 
 STARTUP = Path(hook_patches.__file__).resolve().with_name("startup")
 
-# lm-eval 0.4.13 as far as the hook sees it.
+# lm-eval 0.4.13 and 0.5 as far as the hook sees them.
 MANAGER = """
 from pathlib import Path
 
@@ -25,7 +25,8 @@ class TaskManager:
         self.paths = [str(path) for path in paths]
         self.all_tasks = sorted(f.stem for p in paths for f in Path(p).rglob("*.yaml"))
 
-    task_index = {}
+    def _entry(self, name):
+        return None
     def match_tasks(self, task_list):
         return task_list
     def _load_spec(self, spec):

@@ -1,4 +1,4 @@
-"""All changes to lm-eval 0.4.13, which has no entry points for tasks, tables or weights.
+"""All changes to lm-eval 0.4.13 and 0.5.0.dev1, which have no entry points for tasks, tables or weights.
 
 :data:`PATCHES` at the end is the complete list. The start-up hook (``startup/long_context_tasks_hook.py``)
 applies it when lm-eval is imported; :class:`~.task.CaseTask` applies it again after lm-eval has created its
@@ -139,26 +139,26 @@ def _loading_before_the_model(match: _Function) -> _Function:
         # Other programs and `lm_eval validate` may match names only to list them.
         if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
             loaded = vars(self).setdefault(_LOADED, {})
-            loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self.task_index, name)}
+            loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self._entry, name)}
         return names
 
     return match_tasks
 
 
 def _taking_loaded_tasks(load: _Function) -> _Function:
-    def _load_spec(self: Any, spec: Any) -> Any:
+    def _load_spec(self: Any, spec: Any, **overrides: Any) -> Any:
         loaded = vars(self).get(_LOADED, {})
-        return loaded.pop(spec) if isinstance(spec, str) and spec in loaded else load(self, spec)
+        return loaded.pop(spec) if isinstance(spec, str) and spec in loaded else load(self, spec, **overrides)
 
     return _load_spec
 
 
-def _holds_ours(index: Mapping[str, Any], name: str) -> bool:
+def _holds_ours(entry: _Function, name: str) -> bool:
     """Return whether a name is one of our tasks or a group that contains one."""
-    config = getattr(index.get(name), "cfg", None) or {}  # tags have none
+    config = getattr(entry(name), "cfg", None) or {}  # tags have none
     members = config.get("task")
     if isinstance(members, list):
-        return any(isinstance(member, str) and _holds_ours(index, member) for member in members)
+        return any(isinstance(member, str) and _holds_ours(entry, member) for member in members)
     return str(config.get("class")).endswith(_TASK_CLASS)
 
 
@@ -170,7 +170,9 @@ def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
 
     def aggregate_scored(self: Any, task_metrics: Mapping[str, Mapping[str, Any]]) -> Any:
         pooled = any(config.weight_by_size for config in self.aggregate_metric_list or ())
-        tasks = {task.task_name for task in self.get_all_tasks()} & task_metrics.keys()
+        # lm-eval 0.5 names a task in a group group::task.
+        names = {getattr(task, "_qualified_name", task.task_name) for task in self.get_all_tasks()}
+        tasks = names & task_metrics.keys()
         scored = {
             name: {**numbers, "sample_len": int(numbers[_N_SCORED])}
             for name, numbers in task_metrics.items()
@@ -456,7 +458,7 @@ PATCHES = (
         "TaskManager.match_tasks",
         _loading_before_the_model,
         "missing data show only after the model has been loaded",
-        ("_load_spec", "task_index"),
+        ("_load_spec", "_entry"),
     ),
     Patch(
         "lm_eval.tasks.manager",

@@ -1,4 +1,6 @@
-"""Read lm-eval's ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``. Checked against lm_eval 0.4.13.
+"""Read lm-eval's ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``.
+
+Checked against lm_eval 0.4.13 and 0.5.0.dev1, which names a task in a group ``group::task``.
 
 Each sample line contains a whole prompt, so a file may be gigabytes long; only one line is in memory at a
 time.
@@ -92,7 +94,7 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
             if {"benchmark", "task"} <= (config.get("metadata") or {}).keys():
                 name = samples.get((time, task))
                 yield _run(path, time, row, task, (path.with_name(name),) if name else ())
-            elif _has_our_name(task):
+            elif _has_our_name(task.rpartition("::")[2]):
                 yield f"{path}: {task} has lost its metadata, the file was changed or damaged; run again"
             else:
                 name = samples.get((time, task))
@@ -143,7 +145,8 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         metadata,
         *_OF_TASK,
         **_common(path, time, row, task),
-        label=f"{name}_{time}",
+        # A task in two groups has two runs with lm-eval 0.5.
+        label="_".join([*task.split("::")[:-1], name, time]),
         files=files,
         read=partial(_read, likely=config.get("output_type") == _LIKELIHOOD),
         result_file=path if numbers else None,
@@ -184,12 +187,12 @@ def _own_runs(
     if shots := config.get("num_fewshot"):
         common["options"] = {"num_fewshot": shots}
     return own_runs(
-        name,
+        name.rpartition("::")[2],
         results,
         config.get("metadata") or {},
         counts.get("original") or 0,
         partial(_read_own, likely=config.get("output_type") == "multiple_choice"),
-        label=f"{name}_{time}",
+        label="_".join([*name.split("::"), time]),
         files=files,
         result_file=path,
         **common,
@@ -266,7 +269,7 @@ def _without_prompt(line: bytes) -> bytes:
 
 def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
     doc = sample["doc"]
-    likelihoods = [_likelihood(response) for response in sample["resps"] if response] if likely else []
+    likelihoods = [_likelihood(of) for of in sample["resps"] if of != [REFUSED]] if likely else []
     responses = [Response(None, None if likelihoods else DOES_NOT_FIT)]
     verdicts: Any = ()
     if not likely:
@@ -274,8 +277,7 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
         if record := _record_in(text):
             responses = from_stored_form(record["response"], record["status"])
             verdicts = record["verdicts"]
-        # lm-eval writes None as a string; a prompt that was not sent has no raw responses.
-        elif sample["resps"] and sample["resps"][0] and text != REFUSED:
+        elif text != REFUSED:
             responses = [Response(text)]
     scores, reasons = _scores(sample, len(responses))
     return StoredCase(

@@ -1,6 +1,6 @@
 """The tables that lm-eval prints at the end of a run that includes our tasks.
 
-Only the printed text changes; the results file keeps every number. Checked against lm_eval 0.4.13.
+Only the printed text changes; the results file keeps every number. Checked against lm_eval 0.4.13 and 0.5.0.dev1.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""The class of all our tasks in lm-eval. Checked against lm_eval 0.4.13.
+"""The class of all our tasks in lm-eval. Checked against lm_eval 0.4.13 and 0.5.0.dev1.
 
 lm-eval calls it in this order, once per task: ``__init__`` loads the cases, ``build_all_requests`` renders
 their prompts and omits those that do not fit, ``apply_filters`` receives the responses, sends later turns and
 runs the judge, ``process_results`` scores each case, and the functions from :meth:`CaseTask.aggregation`
-compute the means.
+compute the means. lm-eval 0.5 leaves filters and scores to ``process_instances``, and the means to ``aggregate``.
 
 Documents contain only ids; a case's text is rendered when its request is built.
 """
@@ -55,6 +55,9 @@ BYPASS = "bypass"  # lm-eval's only metric with --predict_only, and its value
 BYPASSED = 999
 # Sent if no prompt fits, because most lm-eval models fail on an empty list of requests.
 _FILLER = "."
+_HAS_SCORERS = hasattr(ConfigurableTask, "process_instances")  # lm-eval 0.5
+# A text to be scored follows an empty context in lm-eval 0.5.
+_NO_CONTEXT = ("",) if _HAS_SCORERS else ()
 
 
 @dataclass
@@ -69,18 +72,23 @@ class CaseInstance(Instance):  # type: ignore[misc]
     # Returns the case's context, for models that prefill it separately from the question; None for a prompt
     # without one.
     context: Callable[[], str] | None = None
+    target: str | None = None  # the case's gold answer, which lm-eval 0.5 logs
+    # Both are set from the metadata; lm-eval 0.5 itself requires them.
+    task_name: str | None = None
+    doc_id: int | None = None
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """Text (or a chat in lm-eval's format) and generation settings."""
-        first, *others = self._kept
-        return (first.decode("utf-8", "surrogatepass") if isinstance(first, bytes) else first, *others)
+        return tuple(
+            kept.decode("utf-8", "surrogatepass") if isinstance(kept, bytes) else kept for kept in self._kept
+        )
 
     @arguments.setter
     def arguments(self, value: tuple[Any, ...]) -> None:
-        first, *others = value
-        encoded = first.encode("utf-8", "surrogatepass") if type(first) is str else first
-        self._kept = (encoded, *others)
+        self._kept = tuple(
+            given.encode("utf-8", "surrogatepass") if type(given) is str else given for given in value
+        )
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
@@ -126,6 +134,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         common = {
             "test_split": "test",
             "num_fewshot": 0,
+            # lm-eval's default, a blank, would stand between a prompt and its answer.
+            "target_delimiter": "",
             # Otherwise lm-eval converts all documents to Python objects to draw few-shot examples, which we
             # do not have.
             "fewshot_config": {"samples": []},
@@ -139,18 +149,29 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}
 
     def _set_metrics(self) -> None:
-        """Set the result keys and aggregations directly; lm-eval would look up metrics by name."""
+        """Set the result keys with their aggregations; lm-eval would look up metrics by name."""
         metrics = self.loaded.metrics
         self._intervals = tuple(name for name in self.loaded.intervals if name in metrics)
         keys = (
             *result_keys(metrics, self._intervals),
             *(f"{name}{STDERR}" for name in self._intervals),
         )
-        self._metric_fn_list = dict.fromkeys(keys, None)
-        self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
-        self._aggregation_list = {key: _aggregation_of(key, self.loaded.points) for key in keys}
+        self._aggregations = {key: _aggregation_of(key, self.loaded.points) for key in keys}
         # No arrow in lm-eval's table next to counts, interval bounds and the random-guess score.
-        self._higher_is_better = dict.fromkeys((metrics[0], *self._intervals), True)
+        self._better = dict.fromkeys((metrics[0], *self._intervals), True)
+        for scorer in self.scorers if _HAS_SCORERS else ():
+            scorer.metrics = []  # its default ones would take the place of ours with the same name
+
+    def aggregation(self) -> dict[str, Callable[[Any], float]]:
+        return self._aggregations
+
+    def higher_is_better(self) -> dict[str, bool]:
+        return self._better
+
+    def override_metric(self, metric_name: str) -> None:
+        """Leave out our metrics; lm-eval calls this for ``--predict_only``."""
+        super().override_metric(metric_name)
+        self._aggregations, self._better = super().aggregation(), super().higher_is_better()
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Create lm-eval's data set: one row per case with id, cluster, token counts and labels, no texts."""
@@ -201,7 +222,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         template = kwargs.get("chat_template")
         self._check_template(template, kwargs.get("system_instruction"))
         self._describe_model(template)
-        if self.judge is not None and BYPASS not in self._metric_fn_list:
+        if self.judge is not None and BYPASS not in self._aggregations:
             self.judge.check(self.loaded)
         apply_patches()  # again, because the model may have loaded more lm-eval modules
         if kwargs.get("cache_requests"):
@@ -216,8 +237,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             first = instances[0]
             first.repeats, first.context = 1, None
             first.arguments = (
-                filler(None if self.loaded.by_likelihood else template),
-                *first.arguments[1:],
+                (*_NO_CONTEXT, _FILLER)
+                if self.loaded.by_likelihood
+                else (filler(template), *first.arguments[1:])
             )
         self._name_left_out("do not fit the window of the model", list(self._unfit))
 
@@ -274,23 +296,26 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             fits = counts is None or self.window.fits_candidates(counts)
             if counts is not None and self.window.source != IN_CL100K:
                 self._num_candidate_tokens[case.id] = counts
-            arguments: list[tuple[Any, ...]] = [(text if fits else "",) for text in texts]
+            arguments: list[tuple[Any, ...]] = [(*_NO_CONTEXT, text if fits else "") for text in texts]
         else:
             fits = self._fits(case, ctx)
             # The text of a prompt that is not sent is not kept: a thousand of them take gigabytes.
             arguments = [(ctx if fits else "", dict(self.config.generation_kwargs))]
         if not fits:
             self._unfit[case.id] = None
-        name, doc_id, repeats = kwargs["metadata"]
+        # lm-eval 0.5 passes only the document's number; lm-eval's tests of tasks pass nothing.
+        known = (self.config.task, kwargs.get("doc_id"), self.config.repeats)
+        name, doc_id, repeats = kwargs.get("metadata") or known
         instances = [
             CaseInstance(
                 self.OUTPUT_TYPE,
                 doc,
                 argument,
-                index,
+                idx=index,
                 metadata=(name, doc_id, repeats if fits else 0),
                 window_is_unchecked=not self.window.checked,
                 context=partial(self._context, case),
+                target=self.doc_to_target(doc),
             )
             for index, argument in enumerate(arguments)
         ]
@@ -314,17 +339,17 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def apply_filters(self) -> None:
         """Keep the first response to each request, send later turns, and run the judge.
 
-        A case that was not sent gets None.
+        A case that was not sent gets ``REFUSED``.
         """
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
-                instance.resps.clear()
+                instance.resps[:] = [REFUSED]
             instance.resps[:] = [
                 self.loaded.received(response) if isinstance(response, str) else response
                 for response in instance.resps
             ]
             # A run on several processes pads its requests and may have more than one response.
-            instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
+            instance.filtered_resps[FILTER] = instance.resps[0]
         if self.loaded.by_likelihood:
             return
         for instance in self._instances or []:
@@ -332,7 +357,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             dialogue = self._dialogues[case_id] = Dialogue(self.loaded, self._case(instance.doc))
             if self.loaded.is_conversation and case_id not in self._unfit:
                 dialogue.next_prompt()  # already sent by lm-eval
-            dialogue.add(self._response(case_id, instance.filtered_resps[FILTER]))
+            dialogue.add(self._response(instance.filtered_resps[FILTER]))
         self._ask_later_turns()
         refused = [
             case_id
@@ -348,8 +373,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                     self._dialogues[case_id], self._verdicts.get(case_id, ())
                 )
 
-    def _response(self, case_id: str, text: str | None) -> Response:
-        if case_id in self._unfit or text == REFUSED:
+    def _response(self, text: str | None) -> Response:
+        if text == REFUSED:
             return Response(None, DOES_NOT_FIT)
         # lm-eval's text for a response without content; empty unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
@@ -368,7 +393,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                     "generate_until",
                     instance.doc,
                     (self._ask(dialogue.next_prompt()), dict(self.config.generation_kwargs)),
-                    0,
+                    idx=0,
                     metadata=(instance.task_name, instance.doc_id, 1),
                     window_is_unchecked=instance.window_is_unchecked,
                     context=instance.context,
@@ -376,7 +401,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 for instance, dialogue in going
             ]
             for (_, dialogue), text in zip(going, self._answers(requests), strict=True):
-                dialogue.add(self._response(dialogue.case.id, text))
+                dialogue.add(self._response(text))
 
     def _answers(self, requests: Sequence[CaseInstance]) -> list[str]:
         """Query the model, except for responses cached by ``--use_cache``.
@@ -393,7 +418,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return [known[key] if key in known else next(fresh) for key in keys]
 
     def _judge_all(self) -> None:
-        if BYPASS in self._metric_fn_list or self.loaded.judging is None:
+        if BYPASS in self._aggregations or self.loaded.judging is None:
             return
         why = NO_JUDGE
         if self.judge is not None:
@@ -423,9 +448,29 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             n = len({instance.doc_id for instance in self._instances or []})
             logger.warning(left_out(self.loaded, ids, n, why, self.window.describe()))
 
+    def process_instances(self) -> None:
+        """Score all cases for lm-eval 0.5, whose own method takes a list for the scores of repeats."""
+        from lm_eval.scorers import ScoredDoc
+
+        self.apply_filters()
+        by_doc: dict[int, list[CaseInstance]] = {}
+        for instance in self._instances or []:
+            by_doc.setdefault(instance.doc_id, []).append(instance)
+        scored = {}
+        for doc_id, instances in by_doc.items():
+            results = [instance.filtered_resps[FILTER] for instance in instances]
+            row = self.process_results(instances[0].doc, results)
+            scores = {key: [value] for key, value in row.items()}
+            scored[doc_id] = ScoredDoc(doc_id, instances[0].target, scores)
+        self.scorers[0].set_results(scored)
+
+    def aggregate(self, bootstrap_iters: int | None = None) -> tuple[dict[str, Any], int]:
+        """Compute the means in lm-eval 0.5, without its 100,000 resamples of every metric."""
+        return super().aggregate(bootstrap_iters=0)  # type: ignore[no-any-return]
+
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return every result key for one case; NaN marks a missing value, and dialogues have lists."""
-        if BYPASS in self._metric_fn_list:
+        if BYPASS in self._aggregations:
             return {BYPASS: BYPASSED}
         case = self._case(doc)
         turns = [self._likelihood_scores(case, results)] if self.loaded.by_likelihood else self._scores(case)

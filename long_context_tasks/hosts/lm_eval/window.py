@@ -17,6 +17,7 @@ from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _NO_LIMIT = 10**9
+_UNSET = int(1e30)  # window of a transformers tokenizer that does not know it
 # Raised if a model is not in Hugging Face format or not available; lm-eval reports it when it loads the
 # model.
 _NOT_LOADED = (ImportError, KeyError, OSError, TypeError, ValueError)
@@ -82,13 +83,11 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
     if served or not (arguments.get("pretrained") or model is not None):
         return None
     try:
-        from lm_eval.models.utils import resolve_max_length
-
         config = getattr(getattr(model, "model", None), "config", None) or _from_pretrained(
             "AutoConfig", arguments["pretrained"], arguments
         )
         tokenizer = getattr(model, "tokenizer", None) or _tokenizer(arguments)
-        tokens = int(resolve_max_length(config, tokenizer, default=0))
+        tokens = _max_length(config, tokenizer)
     except _NOT_LOADED:
         try:  # a model without a Hugging Face config
             return int(model.max_length)  # type: ignore[union-attr]
@@ -100,6 +99,18 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
             "tokens: add max_length=WINDOW to --model_args"
         )
     return tokens if tokens < _NO_LIMIT else None
+
+
+def _max_length(config: Any, tokenizer: Any) -> int:
+    """Return the window that lm-eval finds for a Hugging Face model; 0 where it would take a default."""
+    try:
+        from lm_eval.models.utils import resolve_max_length
+    except ImportError:  # in lm-eval 0.5, only a loaded model has it
+        names = ("n_positions", "max_position_embeddings", "n_ctx")
+        tokens = next((getattr(config, name) for name in names if hasattr(config, name)), None)
+        tokens = tokenizer.model_max_length if tokens is None else tokens
+        return 0 if tokens == _UNSET else int(tokens)
+    return int(resolve_max_length(config, tokenizer, default=0))
 
 
 def _counter(
