@@ -52,7 +52,8 @@ class Kind:
     # Returns a task with this kind's metrics; None if the benchmark's own metrics apply.
     prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
     reads_prompts: bool = True  # whether the judge accepts arbitrary prompts and replies in text
-    chunk: int | None = None  # number of prompts generated and stored together; None for batch_size
+    # Number of prompts of similar length generated and stored together; None for batch_size, in order.
+    chunk: int | None = None
     # Reads stored verdicts; None if the benchmark's rubric parses them as text.
     stored: Stored | None = None
 

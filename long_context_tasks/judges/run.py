@@ -239,7 +239,8 @@ class _Run:
         config = self._config
         # A greedy reply does not change on retry.
         asks = config.asks if config.temperature else 1
-        size = kind_of(config).chunk or config.batch_size
+        chunk = kind_of(config).chunk
+        size = chunk or config.batch_size
         for attempt in range(asks):
             for seed in config.seeds:
                 group = [
@@ -251,6 +252,9 @@ class _Run:
                     and not self.from_store(job)
                     and len(job.replies) == attempt
                 ]
+                if chunk:
+                    # Shortest first, so that most are stored if the longest do not fit into memory.
+                    group.sort(key=lambda job: sum(len(message.content) for message in job.messages))
                 for start in range(0, len(group), size):
                     batch = group[start : start + size]
                     error: str | None = "not asked: the model failed too many batches in a row"

@@ -36,7 +36,7 @@ from long_context_tasks.schema.response import (
     NOT_JUDGED,
 )
 from long_context_tasks.schema.thinking import without_thinking
-from long_context_tasks.schema.validated import Checked, Number
+from long_context_tasks.schema.validated import Checked, Number, Whole
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.checkpoint import Checkpoint
@@ -56,6 +56,7 @@ class OrcaConfig(JudgeConfig):
     """
 
     kind: Literal["orca"] = "orca"  # type: ignore[assignment]
+    batch_size: Annotated[Whole, Field(ge=1, le=10_000)] = 64  # maximum number of answers at once
     # Folder or hub id of an adapter's base model, if the one named in the adapter does not exist here.
     base_model: str | None = None
     # Maximum variance at which a mean near an endpoint is clamped to it; None for no clamping.
@@ -231,7 +232,7 @@ def _load(config: JudgeConfig) -> Generate:
         items = [
             OrcaItem(id=str(number), **loads(message.content)) for number, [message] in enumerate(prompts)
         ]
-        scoring = score_items(checkpoint, items)
+        scoring = score_items(checkpoint, items, batch_size=config.batch_size)
         if scoring.shortened or scoring.unfit:
             _LOG.warning("judge %s: %s", config.name, scoring)
         spread = checkpoint.model.head.quantiles is not None
@@ -282,7 +283,7 @@ KIND = Kind(
     complete=_with_revision,
     prepare=_judged_by_orca,
     reads_prompts=False,
-    # Enough responses to form batches of similar length.
+    # Enough answers for full batches, and few enough to lose little when a run is stopped.
     chunk=256,
     stored=Stored(_judged_before, _stds, METRICS),
 )

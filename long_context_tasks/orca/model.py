@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.distributions import Beta, Categorical, kl_divergence
+from torch.distributions import Beta
 from torch.nn.functional import log_softmax
 
 from long_context_tasks.orca.data import SCALE, HeadName
@@ -24,6 +24,8 @@ MASK = -100.0
 EPS = 0.01
 """Minimum distance of a label from 0 and 1 under the beta head, whose density may be infinite there."""
 N_RATINGS = 5
+MAX_PADDING = 1.1
+"""Maximum number of tokens in a batch with its padding, relative to those without."""
 Floats = NDArray[np.float64]
 
 
@@ -149,18 +151,6 @@ HEADS: dict[HeadName, Head] = {
 }
 
 
-def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
-    """Return the KL divergence of ``p`` from ``q``, both head parameters; shape (items,).
-
-    Part of the released code, for distillation from another model's predictions; no command uses it.
-    """
-    p, q = p.float(), q.float()
-    if head.name == "beta":
-        first, second = (Beta(each[..., 0].exp(), each[..., 1].exp(), validate_args=False) for each in (p, q))
-        return torch.as_tensor(kl_divergence(first, second))
-    return torch.as_tensor(kl_divergence(Categorical(logits=p), Categorical(logits=q)))
-
-
 class OrcaModel(nn.Module):
     """A language model with a head that reads the last token's hidden state after the final norm.
 
@@ -240,17 +230,23 @@ def collate(
     return padded.to(device), torch.tensor(lengths, device=device)
 
 
-def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
-    """Group item indices into batches, longest items first.
+def length_batches(
+    lengths: Sequence[int], most_tokens: int, most_items: int, max_padding: float = MAX_PADDING
+) -> list[list[int]]:
+    """Group item indices into batches of similar length, longest items first.
 
-    In this order, running out of memory shows early, and padding is small. ``most_tokens`` includes the
-    padding; an item that exceeds it gets its own batch.
+    In this order, running out of memory shows early. ``most_tokens`` includes the padding; an item that
+    exceeds it gets its own batch.
     """
     batches: list[list[int]] = []
+    real = 0  # tokens in the last batch, without padding
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
         last = batches[-1] if batches else []
-        if last and len(last) < most_items and (len(last) + 1) * lengths[last[0]] <= most_tokens:
+        padded = (len(last) + 1) * lengths[last[0] if last else index]
+        real += lengths[index]
+        if last and len(last) < most_items and padded <= min(most_tokens, max_padding * real):
             last.append(index)
         else:
             batches.append([index])
+            real = lengths[index]
     return batches

@@ -1,22 +1,30 @@
 """Scoring: order, batches, windows, what does not fit."""
 
+import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lazy_modules import torch
-from orca_checkpoints import byte_tokenizer, tiny_checkpoint
+from orca_checkpoints import byte_tokenizer, saved_checkpoint, tiny_checkpoint
 from orca_lazy import model_code, scorer
 
+from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Reply
 from long_context_tasks.orca import InputFormat, OrcaItem
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import item_of_row
 from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items, input_text
-from long_context_tasks.schema import InputError
+from long_context_tasks.orca.judge import KIND, RUBRIC, OrcaConfig
+from long_context_tasks.schema import InputError, Message
 
 WORDS = ("rain", "a violin", "two speakers", "žádný zvuk", "her coach", "nothing at all", "音楽")
 
@@ -63,6 +71,43 @@ def test_each_score_is_that_of_the_item_alone_and_in_its_place(checkpoint: Check
         len(input_text(item).encode()) for item in items
     )
     assert (scoring.shortened, scoring.unfit, str(scoring)) == (0, 0, "23 of 23 scored")
+
+
+@pytest.mark.parametrize("n", [32, 141, 500])
+def test_a_tenth_of_what_the_model_reads_is_padding_at_most(n: int) -> None:
+    checkpoint, items = tiny_checkpoint(), _items(n)
+    read = []
+
+    def count(_: Any, __: Any, inputs: dict[str, Any]) -> None:
+        read.append(inputs["input_ids"].numel())
+
+    checkpoint.model.body().register_forward_pre_hook(count, with_kwargs=True)
+    scores = scorer.score_items(checkpoint, items).scores
+    assert sum(read) <= model_code.MAX_PADDING * sum(score.tokens for score in scores)
+    assert len(read) <= n / 3
+
+
+def test_the_judge_reads_answers_of_similar_length_together(tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "tiny")
+    judge = OrcaConfig(model=str(tmp_path / "tiny"), name="tiny", batch_size=5)
+    generate = KIND.load(judge)
+    chunks = []
+
+    def generate_chunk(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
+        chunks.append([len(message.content) for [message] in prompts])
+        return generate(prompts, draw)
+
+    items = _items(300)
+    requests = []
+    for item in items:
+        row = {"question": item.question, "reference": item.reference, "candidate": item.candidate}
+        requests.append(JudgeRequest(item.id, (Message("user", json.dumps(row)),)))
+    verdicts = judge_all(requests, judge, RUBRIC, Store(tmp_path / "store"), generate_chunk, progress=False)
+    assert [len(chunk) for chunk in chunks] == [256, 44]
+    assert max(chunks[0]) <= min(chunks[1])
+    plain = [replace(item, rationale=None) for item in items]
+    alone = scorer.score_items(tiny_checkpoint(), plain, batch_size=1).means
+    assert [verdict.score for [verdict] in verdicts] == pytest.approx(alone, abs=1e-5)
 
 
 def test_mean_interval_and_spread_belong_together(checkpoint: Checkpoint) -> None:
@@ -196,8 +241,9 @@ def test_batches_hold_every_item_once(lengths: list[int], most_tokens: int, most
     batches = model_code.length_batches(lengths, most_tokens, most_items)
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
-        longest = max(lengths[index] for index in batch)
-        assert len(batch) == 1 or (len(batch) <= most_items and len(batch) * longest <= most_tokens)
+        own = [lengths[index] for index in batch]
+        most = min(most_tokens, model_code.MAX_PADDING * sum(own))
+        assert len(own) == 1 or (len(own) <= most_items and len(own) * max(own) <= most)
     order = [lengths[index] for batch in batches for index in batch]
     assert order == sorted(order, reverse=True)
 

@@ -269,7 +269,9 @@ class _StageTraining:
         ratings = [self.train_set[index][0].ratings for index in chosen]
         terms = self._terms(ratings)
         losses = []
-        batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
+        # A step has few items, which fill a GPU only together.
+        lengths = [len(row) for row in ids]
+        batches = length_batches(lengths, settings.batch_tokens, settings.batch_size, math.inf)
         for number, batch in enumerate(batches):
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step - 1, number))
             labels = model.head.labels([ratings[index] for index in batch]).to(model.device)
