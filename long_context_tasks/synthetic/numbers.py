@@ -1,8 +1,7 @@
 """Write numbers in words, and split a text's numbers into recall answers and distractors."""
 
-import math
 from collections.abc import Callable
-from functools import cache
+from math import exp, log
 
 UNITS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
@@ -40,6 +39,21 @@ def ordinal(day: int) -> str:
     return f"{day}{ending}"
 
 
+class _Parts(dict[int, bool]):
+    """Whether each number may be an answer."""
+
+    def __init__(self, key: int) -> None:
+        super().__init__()
+        self._key = key
+
+    def __missing__(self, number: int) -> bool:
+        # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not fall in the same part.
+        mixed = ((number ^ self._key) * 0x9E3779B97F4A7C15) & _MASK
+        mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
+        asked = self[number] = (mixed >> 40) < SHARE * (1 << 24)
+        return asked
+
+
 class DividedNumbers:
     """Draw answers and distractors for a text.
 
@@ -49,15 +63,11 @@ class DividedNumbers:
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
-        @cache
-        def is_asked(number: int) -> bool:  # whether a number may be an answer
-            # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not fall in the
-            # same part.
-            mixed = ((number ^ (key & _MASK)) * 0x9E3779B97F4A7C15) & _MASK
-            mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
-            return (mixed >> 40) < SHARE * (1 << 24)
+        self.random, self._parts = random, _Parts(key & _MASK)
 
-        self.random, self.is_asked = random, is_asked
+    def is_asked(self, number: int) -> bool:
+        """Return whether a number may be an answer."""
+        return self._parts[number]
 
     def draw(self, low: int, high: int, *, asked: bool) -> int:
         """Draw a number from ``low`` to ``high`` on a logarithmic scale.
@@ -65,19 +75,19 @@ class DividedNumbers:
         If no number in the range belongs to that part, the range grows upwards until one does.
         """
         # This is the innermost loop of all abstracts; local names are faster.
-        ratio, random, is_asked, exp = math.log((high + 1) / low), self.random, self.is_asked, math.exp
+        ratio, random, parts = log((high + 1) / low), self.random, self._parts
         for _ in range(40):  # a small range may have no such number
             number = int(low * exp(random() * ratio))
             if number > high:  # noqa: PLR1730 (a call costs as much as the rest)
                 number = high
-            if is_asked(number) is asked:
+            if parts[number] is asked:
                 return number
         number = low
-        while is_asked(number) is not asked:
+        while parts[number] is not asked:
             number += 1
         return number
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
         """Draw uniformly from ``low`` to ``high``; None if no number in the range belongs to that part."""
-        found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
+        found = [number for number in range(low, high + 1) if self._parts[number] is asked]
         return found[int(self.random() * len(found))] if found else None

@@ -10,19 +10,19 @@ from collections import defaultdict
 from functools import cache
 from random import Random
 
-from long_context_tasks.synthetic.wording import Dice, stream, words
+from long_context_tasks.synthetic.wording import Dice, lines_of, stream
 
 SHARED = 0.5  # probability of drawing from names of all kinds, unless the name's own kind already has it
 
 
 @cache
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(" ".join(words("vocabulary.txt", name)).split())
+def _parts() -> dict[str, tuple[str, ...]]:
+    return {name: tuple(" ".join(lines).split()) for name, lines in lines_of("vocabulary.txt").items()}
 
 
 @cache
 def _rude() -> re.Pattern[str]:
-    return re.compile("|".join(_parts("rude")))
+    return re.compile("|".join(_parts()["rude"]))
 
 
 class Vocabulary:
@@ -46,21 +46,21 @@ class Vocabulary:
 
     def _made(self) -> str:
         """Return a name without a doubled letter or vowel between its parts."""
+        pick, parts = self.dice.pick, _parts()
         while True:
-            head, end = self._head(), self.dice.pick(_parts("tail"))
-            name = (head + end).capitalize()
-            meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
+            head, end = self._head(), pick(parts["tail"])
             # Invented names must not be offensive words.
-            if not (meets_badly or _rude().search(name.lower())):
-                return name
+            meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
+            if not (meets_badly or _rude().search(head + end)):
+                return (head + end).capitalize()
 
     def _head(self) -> str:
-        pick = self.dice.pick
+        pick, parts = self.dice.pick, _parts()
         if self.dice.chance(0.5):
-            return pick(_parts("head"))
+            return pick(parts["head"])
         kind = "short" if self.dice.chance(0.6) else "long"
         while True:
-            onset, vowel = pick(_parts("onset")), pick(_parts(kind))
+            onset, vowel = pick(parts["onset"]), pick(parts[kind])
             # An r or w before such a vowel is hard to read.
             if not (onset[-1] in "rw" and vowel[-1] in "ru"):
-                return onset + vowel + pick(_parts(f"{kind}_coda"))
+                return onset + vowel + pick(parts[f"{kind}_coda"])

@@ -9,15 +9,31 @@ it exists.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
-# Parts of a sentence, each with its kind: text, field (role, form), or choice of plans.
-Plan = tuple[tuple[int, Any], ...]
-TEXT, FIELD, CHOICE = 0, 1, 2
+
+
+class Field(NamedTuple):
+    role: str
+    form: str  # "cap" capitalises; a writer may define others
+
+
+# Most choices are among words. They are told apart from other choices when plans are compiled, because texts are
+# generated in the time that it takes to encode them a few times.
+class Words(tuple[str, ...]):
+    __slots__ = ()
+
+
+class Choice(tuple["Plan", ...]):
+    __slots__ = ()
+
+
+# The parts of a sentence, in order.
+Plan = tuple["str | Words | Field | Choice", ...]
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
@@ -27,7 +43,8 @@ _AN = re.compile(
     r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"(?:The|This|These) (?=[a-z])")
+# Only sentences get an opening, not clauses after a semicolon.
+_OPENING = re.compile(r"(?:^|(?<=[.?] ))(?:The|This|These) (?=[a-z])")
 _OPENED = 0.4  # fraction of such beginnings that get an opening
 _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 
@@ -99,26 +116,31 @@ def _alike() -> tuple[dict[str, tuple[str, ...]], re.Pattern[str]]:
 
 def _varied(plan: Plan) -> Plan:
     """Replace words in a plan by choices among their synonyms."""
-    parts: list[tuple[int, Any]] = []
-    for kind, payload in plan:
-        if kind == TEXT:
-            parts.extend(_exchanged(str(payload)))
+    parts: list[str | Words | Field | Choice] = []
+    for part in plan:
+        if isinstance(part, str):
+            parts += _exchanged(part)
+        elif isinstance(part, Field):
+            parts.append(part)
         else:
-            options = tuple(_varied(part) for part in payload) if kind == CHOICE else payload
-            parts.append((kind, options))
+            parts.append(_choice([_varied((each,) if isinstance(each, str) else each) for each in part]))
     return tuple(parts)
 
 
-def _exchanged(text: str) -> Plan:
+def _exchanged(text: str) -> Iterator[str | Words]:
     groups, pattern = _alike()
-    parts: list[tuple[int, Any]] = []
     at = 0
     for match in pattern.finditer(text):
-        change = capital if match[0][0].isupper() else str
-        options = tuple(((TEXT, change(word)),) for word in groups[match[0].lower()])
-        parts += [(TEXT, text[at : match.start()]), (CHOICE, options)]
+        yield text[at : match.start()]
+        yield Words(map(capital if match[0][0].isupper() else str, groups[match[0].lower()]))
         at = match.end()
-    return (*parts, (TEXT, text[at:]))
+    yield text[at:]
+
+
+def _choice(options: Sequence[Plan]) -> Words | Choice:
+    if all(isinstance(part, str) for option in options for part in option):
+        return Words("".join(map(str, option)) for option in options)
+    return Choice(options)
 
 
 def compile_plan(line: str, lookup: Callable[[str], tuple[Plan, ...]]) -> Plan:
@@ -133,7 +155,7 @@ def compile_plan(line: str, lookup: Callable[[str], tuple[Plan, ...]]) -> Plan:
 
 
 def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan, ...]]) -> tuple[Plan, int]:
-    parts: list[tuple[int, Any]] = []
+    parts: list[str | Words | Field | Choice] = []
     at = start
     while at < len(tokens) and tokens[at] not in ("|", "]"):
         token = tokens[at]
@@ -144,31 +166,18 @@ def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan,
                 options.append(option)
                 if at >= len(tokens):
                     raise ValueError(f"brackets do not match in {''.join(tokens)!r}")
-            parts.append((CHOICE, tuple(options)))
+            parts.append(_choice(options))
         elif token.startswith("<"):
             found = lookup(token[1:-1])
             # A list with a single line needs no choice.
-            parts.extend(found[0] if len(found) == 1 else [(CHOICE, found)])
+            parts.extend(found[0] if len(found) == 1 else [_choice(found)])
         elif token.startswith("{"):
             role, _, form = token[1:-1].partition(".")
-            parts.append((FIELD, (role, form)))
+            parts.append(Field(role, form))
         else:
-            parts.append((TEXT, token))
+            parts.append(token)
         at += 1
     return tuple(parts), at
-
-
-def expand(
-    plan: Plan, fill: Callable[[tuple[str, str]], str], random: Callable[[], float], out: list[str]
-) -> None:
-    """Append a plan's words to ``out``; ``fill`` returns the text of a field (role, form)."""
-    for kind, payload in plan:
-        if kind == TEXT:
-            out.append(payload)
-        elif kind == FIELD:
-            out.append(fill(payload))
-        else:
-            expand(payload[int(random() * len(payload))], fill, random, out)
 
 
 def repair(text: str) -> str:
@@ -232,22 +241,48 @@ class Dice:
         return self.sample(options, len(options))
 
 
+@cache
+def _openings(*files: str, varied: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the name of the list of openings for each varied list that has one."""
+    every = plans(*files, varied=varied)
+    named = {name: f"opening.{name.partition('.')[0]}" for name in every if name.startswith(varied)}
+    return {name: opening for name, opening in named.items() if opening in every}
+
+
 class PlanWriter(Dice):
-    """Fill sentence plans with the texts in ``fields``; subclasses may generate them in :meth:`fill`."""
+    """Fill sentence plans with the texts in ``fields``; :meth:`fill` generates those that are missing there."""
 
     def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
         super().__init__(random)
         self.plans = plans(*files, varied=varied)
-        self.varied = varied
+        self._openings = _openings(*files, varied=varied)
         self.fields: dict[str, str] = {}
 
-    def fill(self, field: tuple[str, str]) -> str:
-        return self.fields[field[0]]
+    def fill(self, role: str, form: str) -> str:
+        raise KeyError(role)
 
     def written(self, plan: Plan) -> str:
         out: list[str] = []
-        expand(plan, self.fill, self.random, out)
+        self._write(plan, out)
         return "".join(out)
+
+    def _write(self, plan: Plan, out: list[str]) -> None:
+        random, fields = self.random, self.fields
+        for part in plan:
+            if isinstance(part, str):
+                out.append(part)
+            elif isinstance(part, Words):
+                out.append(part[int(random() * len(part))])
+            elif isinstance(part, Choice):
+                self._write(part[int(random() * len(part))], out)
+            else:
+                role, form = part
+                text = fields.get(role)
+                if text is None:
+                    text = self.fill(role, form)
+                elif form == "cap":
+                    text = capital(text)
+                out.append(text)
 
     def say(self, name: str) -> str:
         return self._sentence(name, self.pick(self.plans[name]))
@@ -255,19 +290,18 @@ class PlanWriter(Dice):
     def several(self, name: str, low: int, high: int) -> list[str]:
         """Fill ``low`` to ``high`` different plans of a list."""
         # Without repetition, because an abstract does not report the same result twice.
-        left = list(self.plans[name])
+        left, random = list(self.plans[name]), self.random
         number = self.whole(low, high)
-        return [self._sentence(name, left.pop(int(self.random() * len(left)))) for _ in range(number)]
+        return [self._sentence(name, left.pop(int(random() * len(left)))) for _ in range(number)]
 
     def _sentence(self, name: str, plan: Plan) -> str:
-        text, openings = self.written(plan), f"opening.{name.partition('.')[0]}"
-        if openings not in self.plans or not name.startswith(self.varied):
+        text = self.written(plan)
+        openings = self._openings.get(name)
+        # A plain search first, because few sentences begin with such a word.
+        if openings is None or not (text.startswith("Th") or ". Th" in text or "? Th" in text):
             return text
 
         def opened(found: re.Match[str]) -> str:
-            # Only sentences get an opening, not clauses after a semicolon.
-            if found.start() and found.string[: found.start()][-2:] not in (". ", "? "):
-                return found[0]
             return f"{capital(self.say(openings))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]
 
         return _OPENING.sub(opened, text)

@@ -204,6 +204,19 @@ def test_special_tokens_in_a_text_are_text() -> None:
     assert len(encoded) == get_tokenizer("cl100k").count(text) > 8
 
 
+@given(
+    st.lists(
+        st.characters(max_codepoint=127)
+        | st.sampled_from(
+            ["word", " Word", "  ", "\n\n", "\r\n", "'LL", "'s", "1234", "\x1c", "\x85", "é", "“"]
+        ),
+        max_size=30,
+    ).map("".join)
+)
+def test_pieces_have_as_many_tokens_as_the_whole_text(text: str) -> None:
+    assert get_tokenizer("cl100k").fresh().count(text) == len(cl100k_encoding().encode_ordinary(text))
+
+
 def test_each_text_is_encoded_once() -> None:
     seen: list[str] = []
 

@@ -34,7 +34,6 @@ class Speech(PlanWriter):
         super().__init__(random, *FILES)
         self.cast = cast
         self.avoided: Sequence[str] = ()  # people not to be named by a plan with an open person
-        self._values: dict[str, str] = {}
         self._decks: dict[str, list[Plan]] = {}
 
     def plain(self, name: str, line: int | None = None, /, **values: str) -> str:
@@ -42,7 +41,7 @@ class Speech(PlanWriter):
 
         Fields missing from ``values`` are drawn.
         """
-        self._values = values
+        self.fields = values
         if line is not None:
             return _tidy(self.written(self.plans[name][line]))
         # A deck repeats no plan before all have been used.
@@ -64,14 +63,13 @@ class Speech(PlanWriter):
             for line in turn(speaker, self.spoken(repair(text)))
         ]
 
-    def fill(self, field: tuple[str, str]) -> str:
+    def fill(self, role: str, form: str) -> str:
         """Return the text of a field, drawn at its first use in a sentence."""
-        if field[0] not in self._values:
-            self._values[field[0]] = self._drawn(field[0])
-        return self._values[field[0]]
+        text = self.fields[role] = self._drawn(role)
+        return text
 
     def _drawn(self, role: str) -> str:
-        cast, known = self.cast, self._values
+        cast, known = self.cast, self.fields
         if role in ("a", "b"):
             taken = (*self.avoided, *known.values())
             return self.pick([person for person in (*cast.present, *cast.absent) if person not in taken])

@@ -8,8 +8,8 @@ mention the same values, and only their attribution to one of the two studies di
 that all comparisons of a study have the same outcome, from which its conclusion follows.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from math import atanh, ceil, erfc, exp, log, sqrt
 from random import Random
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from long_context_tasks.synthetic.document import Growing, LabelledText, Paragraph
 from long_context_tasks.synthetic.numbers import MONTHS, DividedNumbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import PlanWriter, capital, repair, stream, without_gaps, words
+from long_context_tasks.synthetic.wording import PlanWriter, repair, stream, without_gaps, words
 
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
@@ -63,8 +63,7 @@ class WrittenReview:
     studies: tuple[WrittenStudy, ...]
 
 
-@dataclass(frozen=True)
-class Features:
+class Features(NamedTuple):
     """The features of a study: illness, drug, and one each of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
 
     disease: str
@@ -74,8 +73,7 @@ class Features:
     versus: str
 
 
-@dataclass(frozen=True)
-class Topic:
+class Topic(NamedTuple):
     """Names in a review's studies, those in its question first; ``std`` is the established remedy."""
 
     diseases: tuple[str, ...]
@@ -87,10 +85,12 @@ class TrialWriter(PlanWriter):
     def __init__(self, seed: int) -> None:
         super().__init__(Random(seed).random, _FILE, varied=_VARIED)
         self.numbers = DividedNumbers(seed, self.random)
+        self._levels = [level for level in _LEVELS if not self.numbers.is_asked(level)]
         self.names = Vocabulary(seed)
-        self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
+        self.asked: dict[str, tuple[int, int]] = {}
         self.ranges = dict(_RANGES)
+        self.results: dict[str, Callable[[], str]] = {}
         self.labels: dict[str, None] = {}
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
@@ -119,29 +119,20 @@ class TrialWriter(PlanWriter):
                 missed.add(self.pick(_FEATURES))
         # The earlier study has the required value where the study itself lacks it, so every abstract
         # mentions all five.
-        values = zip(_FEATURES, (topic.diseases, topic.drugs, WHO, WAYS, VERSUS), strict=True)
-        others = {
-            name: self.pick([value for value in every if value != getattr(wanted, name)])
-            for name, every in values
-        }
-        own = replace(wanted, **{name: others[name] for name in missed})
-        earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
-        return own, earlier
+        own, earlier = [], []
+        for name, value, every in zip(_FEATURES, wanted, (*topic[:2], WHO, WAYS, VERSUS), strict=True):
+            other = self.pick([each for each in every if each != value])
+            own.append(other if name in missed else value)
+            earlier.append(value if name in missed else other)
+        return Features(*own), Features(*earlier)
 
-    def fill(self, field: tuple[str, str]) -> str:
-        role, form = field
-        if role in self.text:
-            text = self.text[role]
-            return capital(text) if form == "cap" else text
+    def fill(self, role: str, form: str) -> str:
         if role in self.people:
             return self._count(self.people[role], form)
-        if role in ("n", "few", "big"):
-            low, high = {
-                "n": (13, max(14, min(self.people["arma"], self.people["armb"]))),
-                "few": (2, 12),
-                "big": (self.people["total"] * 6 // 5, self.people["total"] * 7),
-            }[role]
-            return self._count(self.numbers.draw(low, high, asked=True), form)
+        if role in self.asked:
+            return self._count(self.numbers.draw(*self.asked[role], asked=True), form)
+        if role in self.results:
+            return self.results[role]()
         return self._other(role, form)
 
     def _count(self, number: int, form: str) -> str:
@@ -159,16 +150,8 @@ class TrialWriter(PlanWriter):
             return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
         if role in _YEARS:
             return str(self.numbers.within(*_YEARS[role], asked=False) or "that year")
-        drawn: dict[str, Callable[[], str]] = {
-            "h": self.large,
-            "pct": self.percentage,
-            "dec": lambda: self.decimal(1, 9),
-            "tenth": lambda: f"0.{1 + self.below(9)}",
-            "lowpct": lambda: f"{self.decimal(1, 15)}%",
-            "kappa": lambda: f"0.{2 + self.below(7)}{1 + self.below(9)}",
-            "p": lambda: f"0.0{1 + self.below(9)}",
-        }
-        return drawn[role]() if role in drawn else self._name(role)
+        drawn = _DRAWN.get(role)
+        return self._name(role) if drawn is None else drawn(self)
 
     def large(self) -> str:
         """Return a larger number that is not a count of people."""
@@ -180,12 +163,14 @@ class TrialWriter(PlanWriter):
             return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
         return f"{self.decimal(3, 93)}%"
 
-    def _interval(self, between: Callable[[float], float], digits: int) -> str:
-        """Return a confidence interval; ``between`` maps a number of standard errors to a bound."""
-        levels = {level: z for level, z in _LEVELS.items() if not self.numbers.is_asked(level)}
-        level = self.pick(list(levels)) if levels else 95
-        low, high = (f"{_rounded(between(side * _LEVELS[level]), digits):.{digits}f}" for side in (-1, 1))
-        return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
+    def _interval(self, between: Callable[[float], float], digits: int) -> Callable[[], str]:
+        """Draw a confidence interval's level; ``between`` maps a number of standard errors to a bound."""
+        level = self.pick(self._levels) if self._levels else 95
+        z = _LEVELS[level]
+        named = f"{level}% " if self._levels else ""
+        return lambda: (
+            f"{named}confidence interval {_rounded(between(-z), digits):.{digits}f} to {_rounded(between(z), digits):.{digits}f}"
+        )
 
     def _effect(self) -> float:
         """Return the drug's effect in standard errors, consistent with the study's outcome."""
@@ -195,48 +180,56 @@ class TrialWriter(PlanWriter):
     def _fits(self, effect: float) -> bool:
         return self.outcome * effect >= _CLEAR if self.outcome else abs(effect) <= _UNCLEAR
 
-    def _results(self) -> dict[str, str]:
-        """Return consistent results: estimates are inside their intervals, and p-values follow from them."""
+    def _set_results(self) -> None:
+        """Draw consistent results: estimates are inside their intervals, and p-values follow from them.
+
+        They are worded once a sentence reports them, because most abstracts report few.
+        """
         people, random = self.people, self.random
         error, base = 0.5 + 2 * random(), round(17 + 17 * random(), 1)
         diff = _rounded(error * self._effect(), 1)
         adjusted = _rounded(diff + 0.2 * error * (random() - 0.5), 1)
         arms = people["arma"], people["armb"]
-        back = people["back"], people["backb"]
-        log_ratio, ratio_error = _log_ratio(back, arms)
+        log_ratio, ratio_error = _log_ratio((people["back"], people["backb"]), arms)
         rates = [self.numbers.draw(60, 96, asked=False) for _ in arms]
         linked = (2 + self.below(5)) / 10 + (1 + self.below(9)) / 100
-        apart = "remained apart" if self.outcome else "met again later"
-        found = {
-            "mean": f"{base + diff:.1f}",
-            "meanb": f"{base:.1f}",
-            "diff": f"{diff:.1f}",
-            "diff_ci": self._interval(lambda z: diff + z * error, 1),
-            "diff_p": _p(diff / error),
-            "adjusted": f"{adjusted:.1f}",
-            "adjusted_ci": self._interval(lambda z: adjusted + z * error, 1),
-            "ratio": f"{exp(log_ratio):.2f}",
-            "ratio_ci": self._interval(lambda z: exp(log_ratio + z * ratio_error), 2),
-            "apart": f"{apart} ({_p(self._effect())})",
-            "rate": f"{rates[0]}%",
-            "rateb": f"{rates[1]}%",
-            "rate_p": _p(_contrast(rates[0] / 100, rates[1] / 100, arms)),
-            "linked": f"{linked:.2f}",
-            "linked_p": _p(atanh(linked) * sqrt(people["kept"] - 3)),
-            "variance": f"{100 * linked**2:.1f}%",
-            "share": f"{100 * people['kept'] / people['total']:.1f}%",
+        diff_ci = self._interval(lambda z: diff + z * error, 1)
+        adjusted_ci = self._interval(lambda z: adjusted + z * error, 1)
+        ratio_ci = self._interval(lambda z: exp(log_ratio + z * ratio_error), 2)
+        apart = self._effect()
+        self.results = {
+            "mean": lambda: f"{base + diff:.1f}",
+            "meanb": lambda: f"{base:.1f}",
+            "diff": lambda: f"{diff:.1f}",
+            "diff_ci": diff_ci,
+            "diff_p": lambda: _p(diff / error),
+            "adjusted": lambda: f"{adjusted:.1f}",
+            "adjusted_ci": adjusted_ci,
+            "ratio": lambda: f"{exp(log_ratio):.2f}",
+            "ratio_ci": ratio_ci,
+            "apart": lambda: f"{'remained apart' if self.outcome else 'met again later'} ({_p(apart)})",
+            "rate": lambda: f"{rates[0]}%",
+            "rateb": lambda: f"{rates[1]}%",
+            "rate_p": lambda: _p(_contrast(rates[0] / 100, rates[1] / 100, arms)),
+            "linked": lambda: f"{linked:.2f}",
+            "linked_p": lambda: _p(atanh(linked) * sqrt(people["kept"] - 3)),
+            "variance": lambda: f"{100 * linked**2:.1f}%",
+            "share": lambda: f"{100 * people['kept'] / people['total']:.1f}%",
+            "good_p": lambda: _p(_contrast(people["good"] / arms[0], people["goodb"] / arms[1], arms)),
+            "free_p": lambda: _p(_contrast(people["free"] / arms[0], people["freeb"] / arms[1], arms)),
+            "days_p": self._set_times("days"),
+            "spells_p": self._set_times("spells"),
         }
-        for name in ("good", "free"):
-            shares = people[name] / arms[0], people[f"{name}b"] / arms[1]
-            found[f"{name}_p"] = _p(_contrast(*shares, arms))
-        for name in ("days", "spells"):
-            # Lower values are better.
-            more = self.numbers.draw(30, 59, asked=False)
-            after = next(number for number in count(more + 1) if not self.numbers.is_asked(number))
-            fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else after
-            pair = (more, fewer) if self.outcome < 0 else (fewer, more)
-            found |= {name: str(pair[0]), f"{name}b": str(pair[1]), f"{name}_p": _p(self._effect())}
-        return found
+
+    def _set_times(self, name: str) -> Callable[[], str]:
+        """Draw a pair of times or numbers of which lower ones are better; return a function that words the p-value."""
+        more = self.numbers.draw(30, 59, asked=False)
+        after = next(number for number in count(more + 1) if not self.numbers.is_asked(number))
+        fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else after
+        pair = (more, fewer) if self.outcome < 0 else (fewer, more)
+        self.fields |= {name: str(pair[0]), f"{name}b": str(pair[1])}
+        effect = self._effect()
+        return lambda: _p(effect)
 
     def _name(self, role: str) -> str:
         if role == "month":
@@ -275,6 +268,12 @@ class TrialWriter(PlanWriter):
             self.people = {"arma": arms[0], "armb": arms[1], "total": total, **losses}
             if all(self._pair(name, *shares) for name, shares in _PAIRS.items()):
                 break
+        smaller = min(arms)
+        self.asked = {
+            "n": (13, max(14, smaller)),
+            "few": (2, 12),
+            "big": (total * 6 // 5, total * 7),
+        }
         self.ranges = _RANGES | {
             "sites": (2, max(5, min(59, total // 12))),
             "some": (2, max(12, total // 4)),
@@ -312,13 +311,13 @@ class TrialWriter(PlanWriter):
         return None
 
     def _set_names(self, topic: Topic, own: Features, earlier: Features) -> None:
-        self.text = {"std": topic.std}
-        self.text |= {name: self._name(name.rstrip("b")) for name in ("place", "surname", "surnameb")}
+        self.fields = {"std": topic.std}
+        self.fields |= {name: self._name(name.rstrip("b")) for name in ("place", "surname", "surnameb")}
         hospital = self.pick(_words("hospital"))
-        self.text["hospital"] = f"the {self._name('place')} {hospital}"
+        self.fields["hospital"] = f"the {self._name('place')} {hospital}"
         noun, kind = self.pick(_words("scale_noun")), self.pick(_words("scale_kind"))
-        self.text["scale"] = f"{self._name('surname')} {noun} {kind}"
-        self.text["form"] = self.pick(("tablets", "capsules"))
+        self.fields["scale"] = f"{self._name('surname')} {noun} {kind}"
+        self.fields["form"] = self.pick(("tablets", "capsules"))
         names = {"disease": own.disease, "diseaseb": earlier.disease}
         names |= {"drug": own.drug, "drugb": earlier.drug}
         # If a sentence mentions both, their order does not reveal which is which.
@@ -329,16 +328,16 @@ class TrialWriter(PlanWriter):
             names[f"pop{end}"] = self._group(study.who)
             names[f"comp{end}"] = self.say(f"versus.{study.versus}")
             names[f"assign{end}"] = self.say(f"way.{study.way}")
-        self.text |= names
+        self.fields |= names
 
     def _set_facts(self, own: Features) -> None:
         """Draw the values that an abstract repeats."""
         draw = self.numbers.draw
         weeks = draw(6, 104, asked=False)
         self.ranges["week"] = (2, weeks)
-        self.text |= {"weeks": str(weeks), "dose": str(draw(5, 900, asked=False)), "price": self.large()}
-        self.text |= {"score": str(draw(60, 80, asked=False)), "points": str(draw(100, 200, asked=False))}
-        self.text |= {"mass": self.decimal(*_MASS[own.who]), "height": self.decimal(*_HEIGHT[own.who])}
+        self.fields |= {"weeks": str(weeks), "dose": str(draw(5, 900, asked=False)), "price": self.large()}
+        self.fields |= {"score": str(draw(60, 80, asked=False)), "points": str(draw(100, 200, asked=False))}
+        self.fields |= {"mass": self.decimal(*_MASS[own.who]), "height": self.decimal(*_HEIGHT[own.who])}
 
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> tuple[str, Paragraph]:
         """Return title and abstract of a study that reports an ``earlier`` one by others."""
@@ -346,7 +345,7 @@ class TrialWriter(PlanWriter):
         self._sizes()
         self._set_names(topic, own, earlier)
         self._set_facts(own)
-        self.text |= self._results()
+        self._set_results()
         title = _tidy(self.say("title.main"))
         burden = self.several("intro.burden", 0, 2)
         earlier_study = self.say("intro.earlier")
@@ -375,17 +374,29 @@ class TrialWriter(PlanWriter):
 
     def background(self, topic: Topic, wanted: Features) -> str:
         """Return the paragraph with the question of a review."""
-        self.people = {}
+        self.people, self.asked, self.results = {}, {}, {}
         other = Features(topic.diseases[1], topic.drugs[1], wanted.who, wanted.way, wanted.versus)
         self._set_names(topic, wanted, other)
         for name, value in (("who", wanted.who), ("way", wanted.way), ("versus", wanted.versus)):
-            self.text[f"ask_{name}"] = self.say(f"ask.{value}")
+            self.fields[f"ask_{name}"] = self.say(f"ask.{value}")
         parts = [*self.several("review.open", 1, 2), self.say("review.ask"), self.say("review.close")]
         return _tidy(" ".join(parts))
 
 
 def _words(name: str) -> tuple[str, ...]:
     return words(_FILE, name)
+
+
+# Names in a plan of numbers that are not counts of people.
+_DRAWN: Mapping[str, Callable[[TrialWriter], str]] = {
+    "h": TrialWriter.large,
+    "pct": TrialWriter.percentage,
+    "dec": lambda writer: writer.decimal(1, 9),
+    "tenth": lambda writer: f"0.{1 + writer.below(9)}",
+    "lowpct": lambda writer: f"{writer.decimal(1, 15)}%",
+    "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
+    "p": lambda writer: f"0.0{1 + writer.below(9)}",
+}
 
 
 def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:

@@ -134,7 +134,9 @@ def test_fitted_paragraphs_are_the_first_ones_and_fit(written: list[list[list[st
     paragraphs = [
         Paragraph(text, tuple(one for one in ("24", "7") if has_number(one, text))) for text in texts
     ]
-    fitted = fit(paragraphs, room, 3, count, ("So it was.", "It was late by then."))
+    fitted = fit(
+        paragraphs, room, 3, lambda text: count(f"{text}\n\n"), ("So it was.", "It was late by then.")
+    )
     assert sum(count(f"{one.text}\n\n") for one in fitted) <= room
     for one, whole in zip(fitted[:-1], paragraphs, strict=False):
         assert one is whole

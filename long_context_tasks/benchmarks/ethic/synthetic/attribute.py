@@ -9,7 +9,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import study_text
 from long_context_tasks.benchmarks.ethic.synthetic.maker import MadeCase, Maker, with_fillers
 from long_context_tasks.corpora.reviews import Review, Study
 from long_context_tasks.synthetic.document import Paragraph
-from long_context_tasks.tokens.chunks import JOINT, Piece
+from long_context_tasks.tokens.chunks import Piece
 
 _SPARE_TOKENS = 5_000
 # Share of the abstracts' tokens that belong to included studies; the upper limit is that of cases from real
@@ -28,7 +28,7 @@ def attribute(maker: Maker) -> Sequence[MadeCase] | None:
         f"synthetic-review-{maker.seed}", written.title, written.background, studies, pubmed=False
     )
     texts = {study.id: study_text(study) for study in review.studies}
-    pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
+    pieces = {name: Piece(text, maker.size(text)) for name, text in texts.items()}
 
     def make(room: int) -> list[MadeCase] | None:
         chosen = _choose(review, pieces, room, maker)
@@ -44,7 +44,7 @@ def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) 
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
     left = room - sum(piece.tokens for piece in chosen.values())
-    paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.count, maker.fillers)
+    paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.size, maker.fillers)
     shown = {name: Piece(paragraph.text, 0) for name, paragraph in zip(names, paragraphs, strict=True)}
     target = ReviewTarget(review, review.included, OWN)
     draft = review_draft(review, target, shown, review.background, maker.length)

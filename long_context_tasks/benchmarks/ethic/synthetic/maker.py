@@ -6,7 +6,7 @@ so that the prompt fills its length.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 
@@ -59,6 +59,8 @@ _WRITINGS = 5
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
 # "Capt.", "the hon. Member": the text is not cut after such a word, which may not end a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
+_NUMBER_STARTS = re.compile(r"(?<!\w)(?<!\d[.,])")
+_NUMBER_ENDS = re.compile(r"(?!\w|[.,]\d)")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
@@ -103,6 +105,7 @@ class Maker:
     number: int  # of the case, from 0
     attempt: int  # from 0; a document that yields no case is replaced by the next one
     writings: Writings  # shared by all lengths
+    _sizes: dict[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def slack(self) -> int:
@@ -124,6 +127,13 @@ class Maker:
     def count(self, text: str) -> int:
         return self.tokenizers[0].count(text)
 
+    def size(self, text: str) -> int:
+        """Return the number of tokens in a text and the blank line after it."""
+        # Every try counts the same paragraphs; these strings have their hashes, which the tokenizer would compute.
+        if text not in self._sizes:
+            self._sizes[text] = self.count(text + JOINT)
+        return self._sizes[text]
+
     def tokens(self, draft: CaseDraft) -> int:
         return draft.tokens_in(self.tokenizers[0])
 
@@ -139,7 +149,7 @@ class Maker:
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
             document = self.writings.document(self.seed)(wanted)
-            if sum(self._sizes(document.paragraphs)) >= self.length:
+            if sum(self.size(paragraph.text) for paragraph in document.paragraphs) >= self.length:
                 return document
             # Generators estimate tokens from characters; other tokenizers may need more text.
             wanted = int(wanted * 1.4)
@@ -147,11 +157,8 @@ class Maker:
             f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
         )
 
-    def _sizes(self, paragraphs: Iterable[Paragraph]) -> list[int]:
-        return self.tokenizers[0].count_many([paragraph.text + JOINT for paragraph in paragraphs])
-
     def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
-        return fit(paragraphs, room, self.slack, self.count, self.fillers)
+        return fit(paragraphs, room, self.slack, self.size, self.fillers)
 
     def window(self, document: LabelledText, chunks: Sequence[Chunk]) -> ContextWindow:
         source = EthicSource(self.id, document.title, self.domain, ())
@@ -159,8 +166,8 @@ class Maker:
 
     def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
         return [
-            Piece(paragraph.text, size, place if self.writings.genre.collected else 0)
-            for place, (paragraph, size) in enumerate(zip(paragraphs, self._sizes(paragraphs), strict=True))
+            Piece(paragraph.text, self.size(paragraph.text), place if self.writings.genre.collected else 0)
+            for place, paragraph in enumerate(paragraphs)
         ]
 
     def tuned(self, room: int, make: Callable[[int], Sequence[MadeCase] | None]) -> Sequence[MadeCase] | None:
@@ -262,11 +269,18 @@ class Maker:
 def has_number(label: str, text: str) -> bool:
     """Return whether a text contains a number as a separate word, in digits or, below 1,000, spelled out."""
     number = int(label)
-    forms = (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
-    # Case is ignored because a number word may begin a sentence.
-    return (
-        re.search(rf"(?<!\w)(?<!\d[.,])(?:{'|'.join(forms)})(?!\w|[.,]\d)", text, re.IGNORECASE) is not None
-    )
+    forms = [label, f"{number:,}"]
+    if number < 1000:
+        word = in_words(number)
+        forms += [word, word.capitalize()]  # a number word may begin a sentence
+    # Most forms do not occur, which a plain search finds many times as fast as a pattern.
+    for form in forms:
+        at = text.find(form)
+        while at >= 0:
+            if _NUMBER_STARTS.match(text, at) and _NUMBER_ENDS.match(text, at + len(form)):
+                return True
+            at = text.find(form, at + 1)
+    return False
 
 
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
@@ -301,7 +315,7 @@ def fit(
     paragraphs: Iterable[Paragraph],
     room: int,
     slack: int,
-    count: Callable[[str], int],
+    size_of: Callable[[str], int],
     fillers: Sequence[str],
 ) -> list[Paragraph]:
     """Return the first paragraphs that fit into ``room`` tokens; the last is shortened to whole sentences."""
@@ -310,30 +324,30 @@ def fit(
     for paragraph in paragraphs:
         # Evaluated lazily, because nearly every paragraph fits as it is.
         candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph))
-        sized = ((each, count(each.text + JOINT)) for each in candidates)
+        sized = ((each, size_of(each.text)) for each in candidates)
         shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
         if shorter is not None:
             taken.append(shorter)
             left -= size
         if shorter is not paragraph:
             break
-    return with_fillers(taken, left, slack, count, fillers) if taken else []
+    return with_fillers(taken, left, slack, size_of, fillers) if taken else []
 
 
 def with_fillers(
     paragraphs: Sequence[Paragraph],
     left: int,
     slack: int,
-    count: Callable[[str], int],
+    size_of: Callable[[str], int],
     fillers: Sequence[str],
 ) -> list[Paragraph]:
     """Append short sentences to the last paragraph until at most ``slack`` of ``left`` tokens remain."""
     *before, last = paragraphs
-    size = count(last.text + JOINT)
+    size = size_of(last.text)
     text, _ = filled(
         sorted(fillers, key=len, reverse=True),
         lambda added: " ".join((last.text, *added)),
-        lambda text: count(text + JOINT),
+        size_of,
         size + left - slack,
         size + left,
     )
