@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, model_validator
 
@@ -136,7 +137,7 @@ class _BookRow(SourceRow):
     paragraphs: list[str] | None = None
     chapters: list[_Chapter] | None = None
 
-    def record(self) -> Book:
+    def book(self) -> Book:
         if self.text is not None:
             return clean(self.text, self.id, self.title)
         if self.paragraphs is not None:
@@ -166,40 +167,62 @@ def read_books(path: Path) -> Iterator[Book]:
     Raises:
         InputError: there is nothing to read, a file is not text, a book has no story, or two books have the same id.
     """
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
-    for place, book in unique(_read(path), f"{path}: no books in it. Name {_FORMS}."):
-        if not book.paragraphs:
-            raise InputError(
-                f"{place}: no story is left after removing headings and notes; paragraphs need a blank line or an indented first line "
-                "between them. Replace the file or remove it."
-            )
+    for _, book in unique(((each.place, each.book()) for each in unread_books(path)), no_books(path)):
         yield book
 
 
-def _read(path: Path) -> Iterator[tuple[str, Book]]:
-    if not path.is_dir():
-        yield from _read_file(path)
-        return
-    for entry in sorted(path.iterdir(), key=_natural):
-        if entry.name.startswith("."):
-            continue
+def no_books(path: Path) -> str:
+    return f"{path}: no books in it. Name {_FORMS}."
+
+
+class UnreadBook(NamedTuple):
+    """A book that another process may read, because reading takes longer than what follows."""
+
+    place: str  # file or folder, and the line
+    files: tuple[Path, ...]
+    read: Callable[[], Book]
+
+    def book(self) -> Book:
+        book = self.read()
+        if not book.paragraphs:
+            raise InputError(
+                f"{self.place}: no story is left after removing headings and notes; paragraphs need a blank line or an indented first "
+                "line between them. Replace the file or remove it."
+            )
+        return book
+
+
+def unread_books(path: Path) -> Iterator[UnreadBook]:
+    """Yield the books at a path, as :func:`read_books` does, without reading text files."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
+    entries = [path]
+    if path.is_dir():
+        entries = [
+            entry
+            for entry in sorted(path.iterdir(), key=_natural)
+            if not entry.name.lower().startswith((".", "readme"))
+            and (entry.is_dir() or kind_of(entry) in ("txt", "jsonl"))
+        ]
+    for entry in entries:
         if entry.is_dir():
             files = [file for file in entry.iterdir() if file.is_file() and kind_of(file) == "txt"]
+            files.sort(key=_natural)
             if files:
-                yield (
-                    str(entry),
-                    _from_chapters(entry.name, "", map(read_plain, sorted(files, key=_natural))),
-                )
-        elif not entry.name.lower().startswith("readme") and kind_of(entry) in ("txt", "jsonl"):
-            yield from _read_file(entry)
+                yield UnreadBook(str(entry), tuple(files), partial(_read_chapters, entry.name, files))
+        elif kind_of(entry) == "jsonl":
+            for place, row in read_checked(entry, _BookRow, "a book"):
+                yield UnreadBook(place, (entry,), row.book)
+        else:
+            yield UnreadBook(str(entry), (entry,), partial(_read_text, entry))
 
 
-def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
-    if kind_of(file) == "jsonl":
-        yield from read_checked(file, _BookRow, "a book")
-    else:
-        yield str(file), clean(read_plain(file), stem_of(file))
+def _read_text(file: Path) -> Book:
+    return clean(read_plain(file), stem_of(file))
+
+
+def _read_chapters(book_id: str, files: Sequence[Path]) -> Book:
+    return _from_chapters(book_id, "", map(read_plain, files))
 
 
 def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:

@@ -228,9 +228,9 @@ def encoding_of(path: Path) -> str:
         return _encoding(path, file)
 
 
-def encodings_of(path: Path) -> dict[str, str]:
-    """Return the encoding of each text file at a path (:func:`data_files`), by its name relative to the path."""
-    files = data_files(path, "txt", "jsonl", "json", "csv", "xml")
+def encodings_of(path: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
+    """Return the encoding of text files at a path, by their names relative to it; of all (:func:`data_files`) by default."""
+    files = data_files(path, "txt", "jsonl", "json", "csv", "xml") if files is None else files
     return {
         file.name if file == path else file.relative_to(path).as_posix(): encoding_of(file) for file in files
     }

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import random
+import sqlite3
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -147,6 +148,17 @@ def test_all_orders_occur_and_the_first_cases_cover_all_books(tmp_path):
     assert [case.cluster for case in made.cases[:10]] == [f"b{i}" for i in range(5)] * 2
     (fewer,) = built(tmp_path, books, lengths=(2000,), stride=3, n=7).values()
     assert fewer.cases == made.cases[:7]
+
+
+def test_books_that_give_no_case_are_not_read(tmp_path):
+    books = {f"b{i}": plain_book(300, name=f"v{i}") for i in range(5)}
+    every = built(tmp_path, books, lengths=(2000, 4000))
+    fewer = built(tmp_path, books, lengths=(2000, 4000), n=2)
+    assert all(fewer[length].cases == cases.cases[:2] for length, cases in every.items())
+    sources = json.loads((tmp_path / FAMILY / "manifest.json").read_text())["sources"]
+    assert [row["book"] for row in sources] == ["b0", "b1"]
+    with sqlite3.connect(tmp_path / FAMILY / "documents.sqlite") as table:
+        assert table.execute("SELECT key FROM documents ORDER BY key").fetchall() == [("b0",), ("b1",)]
 
 
 def test_same_seed_same_bytes_other_seed_other_orders(tmp_path):

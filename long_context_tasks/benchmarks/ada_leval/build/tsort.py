@@ -9,7 +9,8 @@ open; we decided:
   ("he said,").
 * A start yields no case if a segment or a hint would be empty.
 * All N! orders are equally likely, including the correct one.
-* Cases alternate between the books, in random order within each, so that the first n cover all books.
+* Cases alternate between the books, in random order within each, so that the first n cover all books, or are the first
+  cases of the first n books that have any; the other books are not read.
 
 A recast case fills its length: it is at most 2 % shorter, and the hints take the room that the segments
 leave. A case is dropped if the correct order is among the three whose neighbouring segments share the most
@@ -49,8 +50,8 @@ from long_context_tasks.benchmarks.building import (
     write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.corpora.books import REASONS, Book, read_books
-from long_context_tasks.corpora.plain_files import encodings_of
+from long_context_tasks.corpora.books import REASONS, Book, UnreadBook, no_books, unread_books
+from long_context_tasks.corpora.plain_files import encodings_of, unique
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import stable_seed
@@ -367,11 +368,14 @@ class _BookCases:
     ``cases`` and ``dropped`` are keyed by length; ``document`` is empty if the book yields no cases.
     """
 
+    place: str
+    files: tuple[Path, ...]
     id: str
-    tokens: int
+    tokens: int  # 0 if the book is not of a wanted form
     document: str
     cases: Mapping[int, Sequence[Case | None]]  # None takes the turn of a prompt over the bound
     dropped: Mapping[int, Counter[str]]
+    source: Mapping[str, Any]  # form, chapters, and words kept and removed
 
 
 def build_tsort(
@@ -396,21 +400,47 @@ def build_tsort(
         _Plan(length, task, caps_for(benchmark.tasks["tsort"], length, settings))
         for length, task in tasks.items()
     ]
-    sources: list[dict[str, Any]] = []
     with work.writer(folder, options) as writer:
-        books = work.over(_chosen_books(source, settings, sources), "reading and encoding books", "book")
-        read: list[_BookCases] = []
-        for book in work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books):
-            read.append(replace(book, document=""))  # whole corpora do not fit into memory
-            if book.document:
-                writer.add_documents([(book.id, book.document)])
-        reports = [_write_length(plan, read, settings, writer, work) for plan in plans]
+        read = _read_and_choose(plans, source, settings, recast, writer, work)
+        books = [book for book in read if book.source["taken"]]
+        reports = [_write_length(plan, books, settings, writer, work) for plan in plans]
         if empty := [plan for plan, report in zip(plans, reports, strict=True) if not report.tokens]:
-            raise _no_case(source, empty, reports[plans.index(empty[0])].dropped, read)
+            raise _no_case(source, empty, reports[plans.index(empty[0])].dropped, books)
+        sources = [book.source for book in read]
         writer.sources += sources
         notes = [*_doubts(sources), *reports[0].notes]
-        first = replace(reports[0], sources=sources, notes=notes, encodings=encodings_of(source))
+        encodings = encodings_of(source, dict.fromkeys(file for book in read for file in book.files))
+        first = replace(reports[0], sources=sources, notes=notes, encodings=encodings)
         return [first, *reports[1:]]
+
+
+def _read_and_choose(
+    plans: Sequence[_Plan],
+    source: Path,
+    settings: "TSortSettings",
+    recast: bool,
+    writer: CaseWriter,
+    work: Work,
+) -> list[_BookCases]:
+    """Read books until they have enough cases, and write their documents."""
+    books = work.over(unread_books(source), "reading and encoding books", "book")
+    made = work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books)
+    read: list[_BookCases] = []
+    # Number of books that begin with a case of a length. A case of each book comes before the second of any.
+    begun: Counter[int] = Counter()
+    for _, book in unique(((book.place, book) for book in made), no_books(source)):
+        read.append(replace(book, document=""))  # whole corpora do not fit into memory
+        if book.document:
+            writer.add_documents([(book.id, book.document)])
+        begun.update(length for length, cases in book.cases.items() if cases and cases[0] is not None)
+        if settings.n is not None and all(begun[plan.length] >= settings.n for plan in plans):
+            break
+    if not any(book.source["taken"] for book in read):
+        others = ", ".join(sorted({book.source["form"] for book in read}))
+        raise InputError(
+            f"{source}: of {len(read)} books none is of the form {', '.join(settings.forms)} (found: {others}); add --forms {others}"
+        )
+    return read
 
 
 def _no_case(
@@ -423,24 +453,6 @@ def _no_case(
         f"{len(books)} books, {longest.id}, has {longest.tokens:,} tokens; at {format_length(empty[0].length)}: "
         f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
     )
-
-
-def _chosen_books(source: Path, settings: "TSortSettings", rows: list[dict[str, Any]]) -> Iterator[Book]:
-    """Yield the books of the requested forms; add a row for every book, with the words kept and removed."""
-    forms = settings.forms
-    for book in read_books(source):
-        taken = book.form in forms
-        row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
-        words = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
-        removed = {reason: book.dropped.get(reason, 0) for reason in REASONS}
-        rows.append(row | words | removed | {"doubts": "; ".join(book.warnings)})
-        if taken:
-            yield book
-    if not any(row["taken"] for row in rows):
-        others = ", ".join(sorted({row["form"] for row in rows}))
-        raise InputError(
-            f"{source}: of {len(rows)} books none is of the form {', '.join(forms)} (found: {others}); add --forms {others}"
-        )
 
 
 def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -465,7 +477,18 @@ def _renamed(book: Book, seed: int) -> Book:
     return replace(book, title="", paragraphs=tuple(paragraphs), headings=tuple(headings))
 
 
-def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bool, book: Book) -> _BookCases:
+def _cases_of_book(
+    plans: Sequence[_Plan], settings: "TSortSettings", recast: bool, unread: UnreadBook
+) -> _BookCases:
+    """Read a book and make its cases; there are none if it is not of a requested form."""
+    book = unread.book()
+    taken = book.form in settings.forms
+    row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
+    words = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
+    removed = {reason: book.dropped.get(reason, 0) for reason in REASONS}
+    source = row | words | removed | {"doubts": "; ".join(book.warnings)}
+    if not taken:
+        return _BookCases(*unread[:2], book.id, 0, "", {}, {}, source)
     # Renaming changes token counts, so it comes first.
     counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
     # Leaks do not depend on the length, so they are found once per book.
@@ -484,7 +507,7 @@ def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bo
         )
         cases[plan.length] = list(_first(made, settings.n))
     document = counted.document if any(map(any, cases.values())) else ""
-    return _BookCases(book.id, int(counted.cumulated[-1]), document, cases, dropped)
+    return _BookCases(*unread[:2], book.id, int(counted.cumulated[-1]), document, cases, dropped, source)
 
 
 def _first(cases: Iterable[Case | None], n: int | None) -> Iterator[Case | None]:
