@@ -141,7 +141,8 @@ class _Run:
         self._syncing: asyncio.Task[None] | None = None
 
     def _take(self, job: _Job, reply: Reply) -> None:
-        reply = replace(reply, text=in_known_marks(reply.text, self._config.thinking))
+        if self._config.thinking is not None:
+            reply = replace(reply, text=in_known_marks(reply.text, self._config.thinking))
         job.replies.append(reply)
         job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
 
@@ -206,26 +207,26 @@ class _Run:
         """
         from long_context_tasks.judges.client import EndpointError
 
-        # Another process may have stored the reply in the meantime.
-        while job.score is None and not self.from_store(job):
-            with self._store.claimed(key := job.key) as ours:
+        while True:
+            with self._store.claimed(job.key) as ours:
                 if not ours:
                     return False
-                if self._store.get(key) is not None:
-                    continue
-                try:
-                    reply = await client.complete(job.messages, job.draw)
-                except EndpointError as error:
-                    job.error = str(error)
-                    # A rejected prompt (e.g. too long) does not mean that the endpoint is down.
-                    self._failed += error.status not in (400, 413, 422)
-                    return True
-                self._failed = 0
-                self._take_new([job], [reply], sync=False)
-            self._unsynced = True
-            if self._syncing is None or self._syncing.done():
-                self._syncing = asyncio.create_task(self._sync())
-        return True
+                # Another process may have stored the reply in the meantime.
+                if self._store.get(job.key) is None:
+                    try:
+                        reply = await client.complete(job.messages, job.draw)
+                    except EndpointError as error:
+                        job.error = str(error)
+                        # A rejected prompt (e.g. too long) does not mean that the endpoint is down.
+                        self._failed += error.status not in (400, 413, 422)
+                        return True
+                    self._failed = 0
+                    self._take_new([job], [reply], sync=False)
+                    self._unsynced = True
+                    if self._syncing is None or self._syncing.done():
+                        self._syncing = asyncio.create_task(self._sync())
+            if self.from_store(job):
+                return True
 
     async def _sync(self) -> None:
         """Sync the store to disk in a thread while calls continue."""
