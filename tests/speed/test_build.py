@@ -1,9 +1,12 @@
 """Building cases beside encoding their texts once, which any builder has to do."""
 
+import contextlib
+import io
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from case_folders import build
@@ -89,23 +92,41 @@ def test_bestanswer_at_ten_lengths(shared, tmp_path, compared):
     compared(f"build BestAnswer, {len(posts)} posts, 10 lengths", whole, "encode", encoding)
 
 
-def test_synthetic_cases(tmp_path, compared):
-    for name, builder in catalogue.builders().items():
-        if builder.source is not None:
-            continue
-        settings = builder.settings((32_000,), n=4)
-        folder = tmp_path / name
+def ruler(n: int, length: int) -> list[str]:
+    """Prompts of a task of lm-eval's RULER (variable tracking), whose generator counts in cl100k too."""
+    ruler_task = pytest.importorskip("lm_eval.tasks.ruler.vt_utils")
 
-        def make(builder=builder, settings=settings, folder=folder) -> None:
-            builder.write(None, settings, folder, Work())
+    def tokenizer(text: str) -> SimpleNamespace:
+        return SimpleNamespace(input_ids=cl100k_encoding().encode_ordinary(text))
 
-        make()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        [example] = ruler_task.sys_vartrack_w_noise_random(tokenizer, 1, 500, incremental=5)
+        rows = ruler_task.sys_vartrack_w_noise_random(tokenizer, n, length, icl_example=example)
+    return [row["input"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, builder in catalogue.builders().items() if builder.source is None]
+)
+def test_synthetic_cases(name, tmp_path, compared):
+    length, n = 8_000, 40
+    builder, folder = catalogue.builder(name), tmp_path / name
+    # One case first: data files are read and plans compiled once in a process.
+    builder.write(None, builder.settings((length,), n=1), folder, Work())
+    texts: list[str] = []
+
+    def make() -> None:
+        builder.write(None, builder.settings((length,), n=n), folder, Work())
         with sqlite3.connect(folder / "documents.sqlite") as table:
-            texts = [text for (text,) in table.execute("SELECT text FROM documents")]
-        whole, encoding = best_in_turns(
-            make,
-            lambda texts=texts: [encode(text) for text in texts],
-            times=3,
-            clock=time.process_time,
-        )
-        compared(f"write {name}", whole, "encode", encoding)
+            texts[:] = [text for (text,) in table.execute("SELECT text FROM documents")]
+
+    whole, encoding, generated = best_in_turns(
+        make,
+        lambda: [encode(text) for text in texts],
+        lambda: ruler(n, length),
+        times=3,
+        clock=time.process_time,
+    )
+    compared(f"write {name}, {n} cases of 8k", whole, "encode its texts once", encoding)
+    # Both fill the length, so the cases are about as long.
+    compared(f"write {name}, {n} cases of 8k", whole, "lm-eval's RULER, variable tracking", generated)

@@ -1,4 +1,4 @@
-"""Runs are read into tables in little memory, compared with Python's own reader, which reads every prompt.
+"""Runs are read into tables in little memory, compared with pandas, which reads every prompt of the same files.
 
 ``LCT_COLLECT_RUNS=100 LCT_COLLECT_CASES=1000 make speed PYTEST_ARGS="-k collect"`` takes the full size, about 3 GB of files.
 """
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.speed
 SCRIPT = Path(__file__).with_name("collect_process.py")
 RUNS = int(os.environ.get("LCT_COLLECT_RUNS", "8"))
 CASES = int(os.environ.get("LCT_COLLECT_CASES", "200"))
+TURNS = 3
 CHARACTERS = int(os.environ.get("LCT_COLLECT_CHARACTERS", "32000"))  # of a prompt, about 8k tokens
 RESPONSE = 'I would say that the answer is A2, as it "names" the reason.\n' * 12
 
@@ -53,19 +54,29 @@ def test_seconds_and_memory(tmp_path: Path, compared: Callable[[str, float, str,
         else:
             add_prompts(next(write_lm_eval(tmp_path / "lm_eval", run).glob(f"samples_{TASK}_*")))
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert told["problems"] == [] and told["runs"] == told["cells"] == RUNS
-    assert told["scores"] == RUNS * CASES * len(METRICS)
-    # A fraction of the runs is enough to compare with.
-    [path] = (tmp_path / "lm_eval" / "model_0").glob("samples_*")
-    start = time.perf_counter()
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            json.loads(line)
-    plain = (time.perf_counter() - start) * RUNS / 2
-    compared(f"read {RUNS} runs of {CASES} cases, {size / 1e6:.0f} MB", told["read_s"], "json.loads", plain)
+    read_s, pandas_s = [], []
+    for _ in range(TURNS):
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        told = json.loads(done.stdout)
+        assert told["problems"] == [] and told["runs"] == told["cells"] == RUNS
+        assert told["scores"] == RUNS * CASES * len(METRICS)
+        read_s.append(told["read_s"])
+        start = time.perf_counter()
+        assert means_in_pandas(tmp_path) == RUNS
+        pandas_s.append(time.perf_counter() - start)
+    compared(f"read {RUNS} runs of {CASES} cases, {size / 1e6:.0f} MB", min(read_s), "pandas", min(pandas_s))
     assert told["peak_mb"] < (2000 if RUNS * CASES >= 100_000 else 500)
+
+
+def means_in_pandas(folder: Path) -> int:
+    """Read the samples of both hosts as an analyst would, and return the number of runs with a mean of each metric."""
+    import pandas
+
+    frames = [pandas.read_json(path, lines=True) for path in (folder / "lm_eval").rglob("samples_*.jsonl")]
+    for path in (folder / "opencompass").rglob("results/*/*.json"):
+        details = json.loads(path.read_text(encoding="utf-8"))["details"]
+        frames.append(pandas.DataFrame(details).explode(list(METRICS)))
+    return sum(len(frame[list(METRICS)].astype(float).mean()) == len(METRICS) for frame in frames)
