@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,8 @@ class Answer:
 
 Behave = Callable[[dict[str, Any], int], Answer]
 """Body and number of the call (from 0, over all calls) to what to do."""
+Others = Mapping[str, Callable[[dict[str, Any]], Answer]]
+"""Other paths to what to do with the body, which is empty in a GET."""
 
 
 @dataclass
@@ -46,6 +48,7 @@ class JudgeServer:
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     most_in_flight: int = 0  # calls that were answered at the same time
+    asked: list[tuple[str, str]] = field(default_factory=list)  # other paths, with the key that was sent
 
 
 def completions(texts: Sequence[str | None], chat: bool) -> bytes:
@@ -68,8 +71,8 @@ def completions(texts: Sequence[str | None], chat: bool) -> bytes:
 
 
 class _Handler:
-    def __init__(self, behave: Behave, server: JudgeServer, models: list[str]) -> None:
-        self.behave, self.server, self.models = behave, server, models
+    def __init__(self, behave: Behave, server: JudgeServer, models: list[str], others: Others) -> None:
+        self.behave, self.server, self.models, self.others = behave, server, models, others
         self.in_flight = 0
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -81,6 +84,12 @@ class _Handler:
                 }
                 data = await reader.readexactly(int(headers.get("content-length", 0)))
                 method, path, _ = first.split(" ")
+                if path in self.others:
+                    self.server.asked.append((path, headers.get("authorization", "")))
+                    other = self.others[path](json.loads(data or b"{}"))
+                    await asyncio.sleep(other.delay)
+                    self.send(writer, other.status, other.headers, other.raw or b"")
+                    continue
                 if method == "GET":
                     rows = [{"id": name} for name in self.models]
                     self.send(writer, 200, {}, json.dumps({"data": rows}).encode())
@@ -119,13 +128,13 @@ class _Handler:
 
 @contextmanager
 def judge_server(
-    behave: Behave = lambda *_: Answer(), models: list[str] | None = None
+    behave: Behave = lambda *_: Answer(), models: list[str] | None = None, others: Others | None = None
 ) -> Iterator[JudgeServer]:
     """Serve from a thread until the block ends."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
     server = JudgeServer(f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
     loop = asyncio.new_event_loop()
-    handler = _Handler(behave, server, models or [])
+    handler = _Handler(behave, server, models or [], others or {})
 
     async def serve() -> None:
         running = await asyncio.start_server(handler.connection, sock=listening)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge_server import Answer, completions, judge_server
+from judge_server import Answer, Others, completions, judge_server
 
 Reply = Callable[[list[dict[str, str]]], str]
 
@@ -18,6 +18,7 @@ class Stub:
     url: str  # ends in /v1
     requests: list[list[dict[str, str]]] = field(default_factory=list)  # messages, in order of arrival
     refused: int = 0  # requests refused for their length
+    asked: list[tuple[str, str]] = field(default_factory=list)  # other paths, with the key that was sent
 
 
 def messages_hash(messages: list[dict[str, str]]) -> str:
@@ -86,8 +87,33 @@ def judge_by_hash(messages: list[dict[str, str]]) -> str:
     )[digest % 4]
 
 
+def json_answer(row: Any) -> Answer:
+    return Answer(raw=json.dumps(row).encode())
+
+
+def like_vllm(window: int, model: str = "stub") -> dict[str, Callable[[dict[str, Any]], Answer]]:
+    """The paths of vLLM (and SGLang) that state the window and count tokens; here a token is a word, after a first token."""
+    rows = [{"id": "other", "max_model_len": 7}, {"id": model, "max_model_len": window}]
+    return {
+        "/v1/models": lambda _: json_answer({"object": "list", "data": rows}),
+        "/tokenize": lambda body: json_answer({"tokens": list(range(1 + len(body["prompt"].split())))}),
+    }
+
+
+def like_llama_cpp(window: int) -> dict[str, Callable[[dict[str, Any]], Answer]]:
+    """The paths of llama.cpp; the model's own window, 131,072, is not that of the server."""
+    model = {"id": "a.gguf", "meta": {"n_ctx_train": 131_072}}
+    return {
+        "/v1/models": lambda _: json_answer({"data": [model]}),
+        "/props": lambda _: json_answer({"default_generation_settings": {"n_ctx": window}}),
+        "/tokenize": lambda body: json_answer({"tokens": body["content"].split()}),
+    }
+
+
 @contextmanager
-def stub_server(answer: Reply = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
+def stub_server(
+    answer: Reply = answer_by_hash, refuse_over: int | None = None, others: Others | None = None
+) -> Iterator[Stub]:
     """Serve until the block ends; prompts of more than ``refuse_over`` characters are refused, as vLLM refuses long ones."""
     stub = Stub("")
 
@@ -107,6 +133,6 @@ def stub_server(answer: Reply = answer_by_hash, refuse_over: int | None = None) 
         stub.requests.extend(batches)
         return Answer(raw=completions([answer(batch) for batch in batches], chat))
 
-    with judge_server(behave) as server:
-        stub.url = server.url
+    with judge_server(behave, others=others) as server:
+        stub.url, stub.asked = server.url, server.asked
         yield stub

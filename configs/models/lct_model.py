@@ -40,6 +40,8 @@ models = [
 ]
 if _env.is_served():
     models = [dict(type=OpenAISDK, **_env.served_model())]
+else:
+    __import__('long_context_tasks.hosts.opencompass.needs', fromlist=['']).check_local_models()
 _attention = _env.chosen_attention(not _base) if _path else {}
 if _attention and not _env.is_served():
     models[0].update(abbr=models[0]['abbr'] + _attention.pop('suffix'))

@@ -22,6 +22,7 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give_document, print_table, say, warn
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 from long_context_tasks.tokens.build_settings import flag_of, option
 
@@ -77,6 +78,14 @@ class CostOptions(Checked):
     cached_price: Annotated[
         Number | None, option("Price of a million prompt tokens from the cache.", _CACHE, ge=0)
     ] = None
+    api_base: Annotated[
+        str,
+        option(
+            "Address of the server of --model, e.g. http://127.0.0.1:8000/v1: it is asked for its window and counts the "
+            "tokens, if it is vLLM, SGLang or llama.cpp. It gets the key in OPENAI_API_KEY.",
+            _COST,
+        ),
+    ] = ""
 
     def rate(self) -> "Rate | None":
         from long_context_tasks.results.plan.cost import Rate
@@ -204,16 +213,31 @@ def _plan_cost(
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.tokens import get_tokenizer
 
-    tokenizer = options.tokenizer or CL100K
+    tokenizer, window = options.tokenizer or CL100K, options.window
     rate, price, cache = chosen.rate(), chosen.price(), chosen.cache()
+    counters = _counters(tokenizer)
+    encode = get_tokenizer(tokenizer).encode if cache else None
+    if chosen.api_base:
+        from long_context_tasks.hosts.server import find_server
+
+        server = find_server(chosen.api_base, model)
+        if server is None:
+            warn(
+                f"--api-base {without_secrets(chosen.api_base)} gives no window; add --window and --tokenizer"
+            )
+        else:
+            window = window or server.window
+            if server.counts and options.tokenizer is None:
+                tokenizer, encode = f"{model} (counted by its server)", server.tokens
+                counters[tokenizer] = lambda texts: [len(server.tokens(text)) for text in texts]
     settings = PlanSettings(
-        counters=_counters(tokenizer),
+        counters=counters,
         tokenizer=tokenizer,
-        window=options.window,
+        window=window,
         answer_tokens=chosen.answer_tokens or None,
         repeats=chosen.repeats,
         cache=cache,
-        encode=get_tokenizer(tokenizer).encode if cache else None,
+        encode=encode,
     )
     with without_downloads():
         made: CostPlan = make_plan(names, options, settings)

@@ -2,7 +2,8 @@
 
 lm-eval and OpenCompass silently truncate overlong prompts from the left. Here such a case is dropped before
 it is sent, reported and counted; an ``lct_window`` larger than the length to which the host truncates has no
-effect. An unknown window is reported as unknown and never guessed.
+effect. A server is asked for its window (:mod:`.server`). An unknown window is reported as unknown and never
+guessed.
 """
 
 import re
@@ -19,7 +20,7 @@ REFUSED = "[long_context_tasks: this prompt does not fit the window]"
 LIKELIHOOD_RESERVE = 2
 PER_MESSAGE = 16  # tokens that a server may add to a prompt: a first token, the message template
 
-Counter = Callable[[str], int]
+Counter = Callable[[str], int | None]
 
 # Parts of server error messages for prompts that exceed the window (vLLM, OpenAI, llama.cpp, TGI, SGLang,
 # Anthropic and others), in lower case.
@@ -69,8 +70,9 @@ def encode(tokenizer: Any, text: str) -> list[int]:
 @dataclass(frozen=True)
 class Window:
     tokens: int | None = None  # size in tokens; None if unknown
-    count: Counter | None = None  # returns a text's token count; None if tokens cannot be counted
-    source: str = UNCHECKED  # lct_window, IN_CL100K or host; written into the results
+    # Returns a text's token count, or None if its server stopped counting; None if tokens cannot be counted.
+    count: Counter | None = None
+    source: str = UNCHECKED  # lct_window, IN_CL100K, server or host; written into the results
     margin: int = 0  # tokens around a prompt that `count` does not include
 
     @property
@@ -87,7 +89,10 @@ class Window:
             return True
         room = self.tokens - answer_budget - self.margin
         # A token has at least one byte, so most prompts need not be encoded, which takes time.
-        return len(prompt.encode("utf-8", "surrogatepass")) <= room or self.count(prompt) <= room
+        if len(prompt.encode("utf-8", "surrogatepass")) <= room:
+            return True
+        tokens = self.count(prompt)
+        return tokens is None or tokens <= room
 
     def fits_candidates(self, counts: Sequence[int]) -> bool:
         """Return whether texts to be scored fit, given their token counts; True if the window is unknown."""

@@ -141,7 +141,7 @@ class EndpointClient:
                 self._url, data=body, proxy=self._proxy, allow_redirects=False
             ) as response:
                 status, headers = response.status, response.headers
-                text = (await _body(response)).decode("utf-8", "replace")
+                text = (await read_body(response)).decode("utf-8", "replace")
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
@@ -207,7 +207,7 @@ class EndpointClient:
                 proxy=self._proxy,
                 allow_redirects=False,
             ) as response:
-                return loads(await _body(response)) if response.status == 200 else None
+                return loads(await read_body(response)) if response.status == 200 else None
         except (EndpointError, aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError):
             return None
 
@@ -228,7 +228,7 @@ def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -
     return json.dumps(body | config.extra_body, ensure_ascii=True).encode("ascii")
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def read_body(response: aiohttp.ClientResponse) -> bytes:
     """Return the decompressed body of a response, at most :data:`_LONGEST_BODY`."""
     body = bytearray()
     async for piece in response.content.iter_any():

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from run_commands import Said, lct, published_data
 from stored_runs import run_lm_eval
-from stub_server import stub_server
+from stub_server import like_vllm, stub_server
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.downloads import without_downloads
 
 TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
@@ -111,6 +112,25 @@ def test_a_folder_tells_its_tokenizer_and_window(data: Path, tmp_path: Path) -> 
     assert set(rows["total"]["prompt_tokens"]) == {"cl100k", str(tmp_path)}
     rows = plan("--model", tmp_path, "--window", "9k", "--tasks", TASK, "--data-dir", data, "--json").rows
     assert rows["window"] == 9000
+
+
+def test_a_server_gives_its_window_and_counts(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    words = ("--model", "stub", "--tasks", TASK, "--data-dir", data, "--json", "--api-base")
+    with stub_server(others=like_vllm(4321)) as stub:
+        rows = plan(*words, stub.url, "--prefix-cache", "vllm").rows
+        name = "stub (counted by its server)"
+        assert (rows["window"], rows["tokenizer"]) == (4321, name)
+        counted = load_task(TASK, {"lct_data_dir": str(data)})
+        sizes = [1 + len(counted.messages(case)[0].content.split()) for case in counted.cases.cases]
+        assert rows["total"]["prompt_tokens"][name] == rows["total"]["shared"]["tokens"] == sum(sizes)
+        rows = plan(*words, stub.url, "--window", "500", "--tokenizer", "cl100k").rows
+        assert (rows["window"], rows["tokenizer"]) == (500, "cl100k")
+    assert {key for _, key in stub.asked} == {"Bearer sk-0123456789abcdef"}
+    with stub_server() as stub:
+        said = plan(*words, stub.url)
+    assert said.code == 0 and (said.rows["window"], said.rows["tokenizer"]) == (None, "cl100k")
+    assert said.err.strip() == f"--api-base {stub.url} gives no window; add --window and --tokenizer"
 
 
 def test_nothing_is_downloaded_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_server import Answer, completions, judge_server
+from judge_server import Answer, Others, completions, judge_server
 from lm_eval_runs import TASK
 from meetings import TALK, name_judge
 from needs import needs
-from stub_server import judge_by_hash, stub_server
+from stub_server import judge_by_hash, like_llama_cpp, like_vllm, stub_server
 
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
@@ -79,6 +79,40 @@ def test_what_does_not_fit_is_not_sent_and_nothing_is_cut(tmp_path: Path) -> Non
     assert [case.id for case in cases if case.responses[0].status == DOES_NOT_FIT] == ["4_A2", "5_A2"]
     assert stored.numbers["n_truncated"] == 0 and stored.options["lct_window"] == 1000
     assert stored.provenance["gen_kwargs"] == {"seed": 7, "temperature": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("others", "task", "window", "sent"),
+    [
+        # 298 words and a first token, 16 around them, 64 of the answer.
+        (like_vllm(379), {}, "379 (server)", 4),
+        (like_llama_cpp(377), {}, "377 (server)", 0),
+        (like_vllm(9), {"lct_window": 379}, "379 (lct_window)", 4),
+        ({**like_vllm(9), "/tokenize": lambda _: Answer(status=404)}, {}, "unchecked", 6),
+    ],
+)
+@pytest.mark.usefixtures("published")
+def test_a_server_states_its_window_and_counts(
+    tmp_path: Path, others: Others, task: dict[str, int], window: str, sent: int
+) -> None:
+    with stub_server(lambda messages: "A2", others=others) as server:
+        stored, _ = only(run(TASK, tmp_path / "logs", server.url, task))
+    assert len(server.requests) == sent and stored.provenance["window"] == window
+    assert (stored.numbers["n_scored"], stored.numbers["n_does_not_fit"]) == (sent, 6 - sent)
+    assert [path for path, _ in server.asked].count("/v1/models") == 1
+    assert {key for _, key in server.asked} == {"Bearer EMPTY"}
+
+
+@pytest.mark.usefixtures("published")
+def test_prompt_tokens_include_those_of_a_cache(tmp_path: Path) -> None:
+    def behave(body: dict[str, Any], _: int) -> Answer:
+        reply = json.loads(completions(["A2"], True))
+        reply["usage"]["prompt_tokens_details"] = {"cached_tokens": 60}
+        return Answer(raw=json.dumps(reply).encode())
+
+    with judge_server(behave) as server:
+        _, [case] = only(run(TASK, tmp_path / "logs", server.url, {"lct_n": 1}))
+    assert case.tokens == (100, 10)
 
 
 @pytest.mark.usefixtures("published")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import requests
-from judge_server import Answer, completions, judge_server
+from judge_server import Answer, Others, completions, judge_server
 from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
-from stub_server import stub_server
+from stub_server import like_llama_cpp, like_vllm, stub_server
 
 from long_context_tasks.hosts.window import REFUSED
 from long_context_tasks.schema import InputError, Options
@@ -89,6 +89,41 @@ def test_a_refusal_for_length_costs_its_case(
         "4_A2",
         "5_A2",
     ]
+
+
+@pytest.mark.parametrize(("model", "path", "arguments", "more"), [_KINDS[0], _KINDS[2]])
+@pytest.mark.parametrize(
+    ("others", "metadata", "window", "sent"),
+    [
+        # 298 words and a first token, 16 around them, 64 of the answer.
+        (like_vllm(379), {}, "379 (server)", 4),
+        (like_vllm(378), {}, "378 (server)", 0),
+        (like_llama_cpp(378), {}, "378 (server)", 4),
+        (like_vllm(9), {"lct_window": 379}, "379 (lct_window)", 4),
+        ({**like_vllm(9), "/tokenize": lambda _: Answer(status=404)}, {}, "unchecked", 6),
+    ],
+)
+def test_a_server_states_its_window_and_counts(
+    published: Path,
+    model: str,
+    path: str,
+    arguments: dict[str, Any],
+    more: str,
+    others: Others,
+    metadata: dict[str, int],
+    window: str,
+    sent: int,
+) -> None:
+    with stub_server(lambda messages: "A2", others=others) as server:
+        given = f"model=stub,base_url={server.url}/{path},{more}"
+        result = evaluate(model=model, model_args=given, metadata=metadata, **arguments)
+        prompts = [messages for messages in server.requests if messages[0]["content"] != "."]
+    metrics = metrics_of(result)
+    assert result["configs"][TASK]["metadata"]["window"] == window
+    assert (len(prompts), metrics["n_does_not_fit"], metrics["n_scored"]) == (sent, 6 - sent, sent)
+    assert math.isnan(metrics["n_truncated"]) is (window == "unchecked")
+    paths = [name for name, _ in server.asked]
+    assert paths.count("/v1/models") == 1 and paths.count("/tokenize") == (7 if window != "unchecked" else 1)
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])

@@ -9,7 +9,7 @@ import pytest
 from judge_server import Answer, judge_server
 from needs import needs
 from opencompass_steps import replies
-from stub_server import Stub, stub_server
+from stub_server import Stub, like_vllm, stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.hosts.opencompass.results import model_facts
@@ -56,6 +56,43 @@ def test_a_length_refusal_costs_one_case(tokenizer: Path) -> None:
     assert model.max_seq_len == 16384
 
 
+@pytest.mark.parametrize(
+    ("window", "option", "shown", "fitting"),
+    [
+        # 11, 30,001 and 21 words, each with a first token, 8 around them, 8 of the answer.
+        (38, None, "38 (server)", [True, False, True]),
+        (37, None, "37 (server)", [True, False, False]),
+        (9, 37, "37 (lct_window)", [True, False, False]),
+        (None, None, "unchecked", [True, True, True]),
+    ],
+)
+def test_a_server_states_its_window_and_counts(
+    tokenizer: Path, window: int | None, option: int | None, shown: str, fitting: list[bool]
+) -> None:
+    from opencompass.models import OpenAISDK
+
+    from long_context_tasks.hosts.opencompass.send import Sender, find_window
+
+    name = str(tokenizer)  # the class takes its default tokenizer from there
+    with stub_server(lambda _: "x", others=like_vllm(window, name) if window else {}) as stub:
+        key = {"key": "sk-0123456789abcdef", "meta_template": TEMPLATE, "query_per_second": 100}
+        model = OpenAISDK(path=name, openai_api_base=stub.url, temperature=0, **key)
+        found = find_window(model, option, None)
+        assert found.describe() == shown
+        answers = list(Sender(model, found, 8, {}).answers(PROMPTS))
+    assert [answer.status is None for answer in answers] == fitting
+    assert len(stub.requests) == sum(fitting)
+    if window:
+        assert [answer.n_prompt_tokens for answer in answers] == [20, 30_010, 30]
+        assert {sent for _, sent in stub.asked} == {"Bearer sk-0123456789abcdef"}
+
+
+def test_a_tokenizer_that_was_named_counts(tokenizer: Path) -> None:
+    with stub_server(lambda _: "x", others=like_vllm(400)) as stub:
+        [answer] = replies(client(stub, tokenizer), PROMPTS[2:])
+    assert answer.n_prompt_tokens != 30 and len(stub.asked) == 2
+
+
 def test_a_class_that_repeats_refused_prompts_without_end_is_refused(tokenizer: Path) -> None:
     from opencompass.models import OpenAI
 
@@ -90,7 +127,8 @@ def answer_of(monkeypatch: pytest.MonkeyPatch, finish_reason: str, **message: An
     message = {"content": None, **message}
     choice = SimpleNamespace(message=SimpleNamespace(**message), finish_reason=finish_reason)
     completions = SimpleNamespace(create=lambda **_: SimpleNamespace(choices=[choice]))
-    model.openai_client = SimpleNamespace(chat=SimpleNamespace(completions=completions))
+    chat = SimpleNamespace(completions=completions)
+    model.openai_client = SimpleNamespace(chat=chat, base_url="http://127.0.0.1:9/v1", api_key="EMPTY")
     (answer,) = replies(model, [[Message("user", "?")]])
     return answer.text
 

@@ -175,6 +175,13 @@ def _case(sample: Any) -> StoredCase:
         scores={name: tuple(turn["scores"][name] for turn in turns) for name in turns[0]["scores"]},
         reasons=tuple(turn["reason"] for turn in turns),
         verdicts=record["verdicts"],
-        tokens=next(((used.input_tokens, used.output_tokens) for used in usage), None),
+        tokens=next(((_prompt_tokens(used), used.output_tokens) for used in usage), None),
         **common,
+    )
+
+
+def _prompt_tokens(used: Any) -> int:
+    """Return all tokens of the prompts; inspect_ai counts those that were read from a cache or written to one apart."""
+    return sum(
+        n or 0 for n in (used.input_tokens, used.input_tokens_cache_read, used.input_tokens_cache_write)
     )

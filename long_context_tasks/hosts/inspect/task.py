@@ -32,8 +32,16 @@ from long_context_tasks.hosts.messages import (
 )
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
+from long_context_tasks.hosts.server import find_server
 from long_context_tasks.hosts.stored import facts_of
-from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, UNCHECKED, Window, is_length_refusal
+from long_context_tasks.hosts.window import (
+    IN_CL100K,
+    PER_MESSAGE,
+    UNCHECKED,
+    Counter,
+    Window,
+    is_length_refusal,
+)
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
 from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import (
@@ -125,18 +133,24 @@ def ask(task: LoadedTask) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
-        # Providers that use the openai package have such a client.
-        if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
+        if (client := openai_client(model)) is not None:
             mend_answers(client)
         dialogue = Dialogue(task, case)
-        window = find_window(task.options, model)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
             return _CHAT.validate_python([asdict(message) for message in in_roles_of(model, sent)])
 
-        if window.checked and not window.fits(
-            rendered(model, chat(dialogue.longest_prompt())), dialogue.answer_budget
-        ):
+        def checked() -> tuple[Window, bool]:
+            window = find_window(task.options, model)
+            if not window.checked:
+                return window, True
+            prompt = rendered(model, chat(dialogue.longest_prompt()))
+            return window, window.fits(prompt, dialogue.answer_budget)
+
+        # A server may count for some seconds; transformers' tokenizers stay in this thread, which loaded them.
+        served = _own_tokenizer(model) is None
+        window, fits = await to_thread.run_sync(checked) if served else checked()
+        if not fits:
             dialogue.add(Response(None, DOES_NOT_FIT))
         while not dialogue.is_over:
             state.messages = chat(dialogue.next_prompt())
@@ -208,20 +222,31 @@ _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
 def find_window(options: Options, model: Model) -> Window:
     """Return the context window with a function that counts a prompt's tokens.
 
-    Both are unknown for a model on a server, and inspect_ai's own token count is an estimate; so without
-    ``lct_window`` the server decides.
+    A model on a server has the server's, if it tells them. inspect_ai's own token count is an estimate; so if
+    nothing else is known, the server decides.
     """
     tokenizer = _own_tokenizer(model)
     tokens, source = options.window, "lct_window"
     if tokens is None and tokenizer is not None:
         config: Any = model.api.model.config.get_text_config()  # type: ignore[attr-defined]
         tokens, source = next(filter(None, (getattr(config, name, None) for name in _SIZES)), None), "host"
-    if tokens is None:
-        return Window()
     if tokenizer is not None:
         return Window(tokens, lambda text: len(tokenizer(text)["input_ids"]), source)
-    count = get_tokenizer(options.tokenizer or CL100K).count
-    return Window(tokens, count, source if options.tokenizer else IN_CL100K, PER_MESSAGE)
+    count: Counter | None = get_tokenizer(options.tokenizer).count if options.tokenizer else None
+    if (tokens is None or count is None) and (client := openai_client(model)) is not None:
+        server = find_server(str(client.base_url), model.api.service_model_name(), client.api_key)
+        if server is not None:
+            count = count or server.counter
+            tokens, source = (server.window, "server") if tokens is None else (tokens, source)
+    if count is None and options.window is not None:
+        count, source = get_tokenizer(CL100K).count, IN_CL100K
+    return Window(tokens, count, source, PER_MESSAGE)
+
+
+def openai_client(model: Model) -> Any | None:
+    """Return the client of a provider that uses the package openai; None for other providers."""
+    client = getattr(model.api, "client", None)
+    return client if hasattr(client, "chat") else None
 
 
 def rendered(model: Model, messages: Sequence[ChatMessage]) -> str:
@@ -278,6 +303,7 @@ def host_score(
     return HostScore(
         value={name: None if math.isnan(mean) else mean for name, mean in means.items()},
         answer=answers["response"],
+        reason=next((str(row["reason"]) for row in rows if row["reason"]), None),
         metadata={
             **answers,
             "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],

@@ -292,9 +292,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         case = self._case(doc)
         if self.loaded.by_likelihood:
             texts = self.loaded.candidates(case, self.loaded.cases.documents)  # type: ignore[misc]
-            counts = [self.window.count(text) for text in texts] if self.window.count else None
-            fits = counts is None or self.window.fits_candidates(counts)
-            if counts is not None and self.window.source != IN_CL100K:
+            count = self.window.count or (lambda _: None)
+            counts = [n for text in texts if (n := count(text)) is not None]
+            known = len(counts) == len(texts)
+            fits = not known or self.window.fits_candidates(counts)
+            if known and self.window.source != IN_CL100K:
                 self._num_candidate_tokens[case.id] = counts
             arguments: list[tuple[Any, ...]] = [(*_NO_CONTEXT, text if fits else "") for text in texts]
         else:

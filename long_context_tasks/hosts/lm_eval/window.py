@@ -1,4 +1,4 @@
-"""Determine a run's context window in lm-eval: ``lct_window``, lm-eval's own, or unknown.
+"""Determine a run's context window in lm-eval: ``lct_window``, lm-eval's own, the server's, or unknown.
 
 lm-eval truncates prompts from the left to the window that it assumes. With a chat template its model is
 accessible; otherwise the window is derived from the model arguments, as in lm-eval. If lm-eval would fall
@@ -38,8 +38,15 @@ def find_window(options: Options, arguments: Mapping[str, Any], model: Any | Non
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
     tokens, source = _host_window(arguments, local, served), "host"
+    if "base_url" in arguments and (count is None or (tokens is None and options.window is None)):
+        from long_context_tasks.hosts.server import find_server
+
+        model_name = str(arguments.get("model") or arguments.get("pretrained") or "")
+        if (server := find_server(str(arguments["base_url"]), model_name)) is not None:
+            count = count or server.counter
+            tokens, source = (server.window, "server") if tokens is None else (tokens, source)
     # lm-eval truncates to its own window, whatever the option.
-    if options.window is not None and (tokens is None or options.window <= tokens):
+    if options.window is not None and (tokens is None or source == "server" or options.window <= tokens):
         tokens, source = options.window, "lct_window"
         if count is None:
             count, source = get_tokenizer(CL100K).count, IN_CL100K

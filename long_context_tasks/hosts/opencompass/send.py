@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +26,11 @@ from opencompass.models import (
 from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
+from long_context_tasks.hosts.opencompass.needs import check_local_models
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
-from long_context_tasks.hosts.window import REFUSED, Window, is_length_refusal
+from long_context_tasks.hosts.server import find_server
+from long_context_tasks.hosts.window import REFUSED, Counter, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
@@ -80,6 +83,7 @@ class Sender:
             )
         self.model = model
         self.window = window
+        self._count = window.count or partial(count_tokens, model)
         self.answer_budget = answer_budget
         self._received = received
         template = _meta_template(model)
@@ -97,7 +101,7 @@ class Sender:
     def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Exchange]:
         """Yield one exchange per list of messages, in order; completed ones precede any error."""
         prompts = [self._prompt(messages) for messages in batch]
-        counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
+        counts = [self._count(self._parsed(prompt)) for prompt in prompts]
         texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
         for messages, n in zip(batch, counts, strict=True):
             text = next(texts) if self._fits(n) else None
@@ -105,7 +109,7 @@ class Sender:
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
         """Return whether a prompt leaves room for a number of answers, and its token count if known."""
-        n = count_tokens(self.model, self._parsed(self._prompt(messages)))
+        n = self._count(self._parsed(self._prompt(messages)))
         return self._fits(n, answers), n
 
     def _prompt(self, messages: Sequence[Message]) -> PromptList:
@@ -238,17 +242,21 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
 
 
 def find_window(model: Any, option: int | None, configured: int | None) -> Window:
-    """Return a run's window: ``lct_window``, or ``max_seq_len`` from the user or the model's config.
+    """Return a run's window: ``lct_window``, ``max_seq_len`` from the user or the model's config, or the server's.
 
     It is capped at the length to which OpenCompass truncates prompts.
     """
-
-    def count(prompt: Any) -> int:
-        return count_tokens(model, prompt) or 0
-
-    if count_tokens(model, "x") is None:
-        return Window()
+    count = partial(count_tokens, model)
     tokens, source = (configured, "host") if option is None else (option, "lct_window")
+    # By default an API class counts with a tokenizer that it finds by the model's name.
+    own_tokenizer = getattr(model, "tokenizer_path", None) in (None, getattr(model, "path", None))
+    if (client := getattr(model, "openai_client", None)) is not None and (tokens is None or own_tokenizer):
+        server = find_server(str(client.base_url), str(model.path), client.api_key)
+        if server is not None and (server.counts or not own_tokenizer):
+            count = partial(count_tokens, model, count=server.counter if own_tokenizer else None)
+            tokens, source = (server.window, "server") if tokens is None else (tokens, source)
+    if count("x") is None:
+        return Window()
     known = isinstance(model, _CONFIG_CLASSES) or _cuts(model)
     limit = getattr(model, "max_seq_len", None) if known else None
     if limit is not None and _is_api(model):
@@ -258,19 +266,20 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     return Window() if tokens is None else Window(int(tokens), count, source)
 
 
-def count_tokens(model: Any, prompt: Any) -> int | None:
+def count_tokens(model: Any, prompt: Any, count: Counter | None = None) -> int | None:
     """Return the token count of a prompt produced by the model's template parser; None if it cannot count.
 
     An API model may use a different tokenizer and an unknown template, so an allowance is added for every
-    message.
+    message. ``count`` replaces the model's own count of a text.
     """
     if isinstance(model, _CONFIG_CLASSES):
         return int(model.get_token_len(prompt))
     texts = (
         [prompt] if isinstance(prompt, str) else [item.get("prompt", item.get("content")) for item in prompt]
     )
+    length: Any = count or getattr(model, "get_token_len", None)
     try:
-        tokens = sum(int(model.get_token_len(text)) for text in texts)
+        tokens = sum(int(length(text)) for text in texts)
     except (AttributeError, NotImplementedError, TypeError, RuntimeError):
         return None
     return tokens + _AROUND_MESSAGE * len(texts) if _is_api(model) else tokens
@@ -293,8 +302,10 @@ def model_facts(model: Any) -> dict[str, str]:
     return facts | ({"lct_rope": rope} if (rope := describe_rope(model)) else {})
 
 
-def check_roles(model: Any, task: LoadedTask) -> None:
-    """Check that a dialogue gets its roles, and text with role tokens gets no chat template."""
+def check_model(model: Any, task: LoadedTask) -> None:
+    """Check that a model can run, that a dialogue gets its roles, and text with role tokens gets no chat template."""
+    if isinstance(model, HuggingFacewithChatTemplate):
+        check_local_models()
     takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
     if task.own_template and takes_roles:
         raise InputError(

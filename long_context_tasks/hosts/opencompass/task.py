@@ -38,9 +38,8 @@ from long_context_tasks.hosts.messages import (
     warn_of_long_answers,
     warn_of_misspelt_variables,
 )
-from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
-from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_roles, find_window, model_facts
+from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_model, find_window, model_facts
 from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
@@ -50,7 +49,6 @@ from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stor
 from long_context_tasks.stats.means import task_numbers
 
 logger = get_logger()
-show_input_errors_in_one_line()
 _EXCERPT = 400  # number of characters stored from a prompt's beginning and end
 
 
@@ -213,7 +211,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         task, judge = with_judge(task_of(retriever.test_ds))
         if judge is not None:
             judge.check(task)
-        check_roles(self.model, task)
+        check_model(self.model, task)
         if self.is_main_process:
             warn_of_long_answers(task)
         window = find_window(self.model, task.options.window, self.max_seq_len)

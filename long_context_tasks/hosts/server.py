@@ -1,0 +1,132 @@
+"""Ask a model's server for its context window, and let it count tokens.
+
+vLLM and SGLang give ``max_model_len`` in ``/v1/models``, llama.cpp gives ``n_ctx`` in ``/props``, and all three
+count tokens in ``/tokenize``. If a server has neither, or fails, the run continues as if nothing had been asked.
+"""
+
+import logging
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import aiohttp
+
+from long_context_tasks.hosts.window import Counter
+from long_context_tasks.judges.client import proxy_of, read_body, wait_for
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.secrets import without_secrets
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = 5.0  # for everything but long texts: a server that is up answers at once
+_COUNT_SECONDS = 60.0  # a server needs some seconds for a million tokens
+_ENDPOINT = re.compile(r"(?:/chat)?/completions/*$|/+$")
+_REMEDY = "prompts are checked only with lct_window and lct_tokenizer"
+
+
+@dataclass
+class Server:
+    """A server that states its window."""
+
+    root: str  # its address without /v1
+    model: str
+    key: str  # sent to this server only
+    window: int  # in tokens
+    field: str  # name of the text in requests to /tokenize
+    counts: bool = False  # whether it counts tokens; False from its first failure on
+
+    @property
+    def counter(self) -> Counter | None:
+        return self._count if self.counts else None
+
+    def _count(self, text: str) -> int | None:
+        # After a failure the server decides what fits: each further attempt could wait as long.
+        if self.counts:
+            try:
+                return len(self.tokens(text))
+            except InputError as error:
+                self.counts = False
+                logger.warning("%s; %s", error, _REMEDY)
+        return None
+
+    def tokens(self, text: str, seconds: float | None = None) -> list[int]:
+        """Return the tokens of a text; raise InputError if the server does not."""
+        path = f"{self.root}/tokenize"
+        said = _said(path, self.key, seconds or _COUNT_SECONDS, {"model": self.model, self.field: text})
+        tokens = _inside(said, "tokens")
+        # More tokens than bytes are possible, if a normalizer lengthens a text or a first token is added.
+        most = 8 + 2 * len(text.encode("utf-8", "replace"))
+        if not isinstance(tokens, list) or len(tokens) > most or (text and not tokens):
+            raise InputError(f"{without_secrets(path)} returns no tokens")
+        return tokens
+
+
+@lru_cache
+def find_server(url: str, model: str, key: str | None = None) -> Server | None:
+    """Return the server at an address of its API or of an endpoint; None if it does not state its window.
+
+    ``key`` is that of the environment by default, which hosts send to the same address.
+    """
+    key = os.environ.get("OPENAI_API_KEY", "") if key is None else key
+    api = _ENDPOINT.sub("", url)
+    root = api.removesuffix("/v1")
+    try:
+        window, field = _window_in_models(_said(f"{api}/models", key, _SECONDS), model), "prompt"
+        if not window:
+            props = _said(f"{root}/props", key, _SECONDS)
+            window, field = _inside(props, "default_generation_settings", "n_ctx"), "content"
+        if not window:
+            return None
+        if type(window) is not int or window < 0:
+            raise InputError(f"{without_secrets(root)} states a window of {str(window)[:40]!r}")
+        server = Server(root, model, key, window, field)
+    except InputError as error:
+        logger.warning("%s; %s", error, _REMEDY)
+        return None
+    try:
+        server.counts = bool(server.tokens("one two", _SECONDS))
+    except InputError as error:
+        logger.info("%s", error)  # older servers have no such path
+    return server
+
+
+def _window_in_models(said: Any, model: str) -> Any:
+    rows = _inside(said, "data")
+    rows = rows if isinstance(rows, list) else []
+    # llama.cpp and proxies answer to any name, so a single model needs no match.
+    named = [row for row in rows if _inside(row, "id") == model] or (rows if len(rows) == 1 else [])
+    return _inside(named[0], "max_model_len") if named else None
+
+
+def _inside(row: Any, *names: str) -> Any:
+    for name in names:
+        row = row.get(name) if isinstance(row, dict) else None
+    return row
+
+
+def _said(address: str, key: str, seconds: float, body: dict[str, str] | None = None) -> Any:
+    """Return the JSON at an address, or None if there is none. Without a body the request is a GET."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    # A limit for the whole answer, because a server may also trickle.
+    limit = aiohttp.ClientTimeout(total=seconds)
+
+    async def ask() -> bytes:
+        method, proxy = "GET" if body is None else "POST", proxy_of(address)
+        async with aiohttp.ClientSession(headers=headers, timeout=limit) as http:
+            # A redirect could lead the key to another host.
+            request = http.request(method, address, json=body, proxy=proxy, allow_redirects=False)
+            async with request as response:
+                return await read_body(response) if response.status == 200 else b""
+
+    try:
+        text = wait_for(ask())
+    except Exception as error:  # whatever a server does, the run goes on without its help
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{without_secrets(address)}: no answer ({without_secrets(reason)})") from error
+    try:
+        return loads(text)
+    except ValueError:  # other servers answer unknown paths with a page
+        return None
