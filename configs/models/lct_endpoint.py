@@ -2,8 +2,10 @@
 
     LCT_API_BASE   address, such as http://127.0.0.1:8000/v1; required
     LCT_API_MODEL  the model's name at the server
-    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; GPT-4's without it
-    LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
+    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts
+    LCT_WINDOW     its context window
+                   Without these the server is asked, if it is vLLM, SGLang or llama.cpp; of any other, prompts are not
+                   checked, and a refusal for length costs that case only.
     LCT_TEMPERATURE  of sampling (0)
     LCT_BATCH_SIZE   requests at a time (8); LCT_QUERIES_PER_SECOND: requests that may begin in a second (8)
     OPENAI_API_KEY the key; 'EMPTY' for a server without keys

@@ -24,6 +24,7 @@ _OPERATION = {
     *("max_retries", "timeout", "attempt_timeout", "max_connections"),
     *("adaptive_connections", "batch", "cache"),
 }
+_PROMPT = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
 # Long parts of a sample that are repeated in its score.
 _LONG = {"messages", "events", "events_data", "attachments", "store", "output", "timelines"}
 
@@ -175,13 +176,9 @@ def _case(sample: Any) -> StoredCase:
         scores={name: tuple(turn["scores"][name] for turn in turns) for name in turns[0]["scores"]},
         reasons=tuple(turn["reason"] for turn in turns),
         verdicts=record["verdicts"],
-        tokens=next(((_prompt_tokens(used), used.output_tokens) for used in usage), None),
+        # inspect_ai counts prompt tokens that were read from a cache or written to one separately.
+        tokens=next(
+            ((sum(getattr(used, name) or 0 for name in _PROMPT), used.output_tokens) for used in usage), None
+        ),
         **common,
-    )
-
-
-def _prompt_tokens(used: Any) -> int:
-    """Return all tokens of the prompts; inspect_ai counts those that were read from a cache or written to one apart."""
-    return sum(
-        n or 0 for n in (used.input_tokens, used.input_tokens_cache_read, used.input_tokens_cache_write)
     )

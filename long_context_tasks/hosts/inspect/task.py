@@ -136,22 +136,18 @@ def ask(task: LoadedTask) -> Solver:
         if (client := openai_client(model)) is not None:
             mend_answers(client)
         dialogue = Dialogue(task, case)
+        window = find_window(task.options, model)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
             return _CHAT.validate_python([asdict(message) for message in in_roles_of(model, sent)])
 
-        def checked() -> tuple[Window, bool]:
-            window = find_window(task.options, model)
-            if not window.checked:
-                return window, True
+        if window.checked:
             prompt = rendered(model, chat(dialogue.longest_prompt()))
-            return window, window.fits(prompt, dialogue.answer_budget)
-
-        # A server may count for some seconds; transformers' tokenizers stay in this thread, which loaded them.
-        served = _own_tokenizer(model) is None
-        window, fits = await to_thread.run_sync(checked) if served else checked()
-        if not fits:
-            dialogue.add(Response(None, DOES_NOT_FIT))
+            fits = partial(window.fits, prompt, dialogue.answer_budget)
+            # A server may count for seconds, but a tokenizer in this process must stay in one thread.
+            here = _own_tokenizer(model) is not None
+            if not (fits() if here else await to_thread.run_sync(fits)):
+                dialogue.add(Response(None, DOES_NOT_FIT))
         while not dialogue.is_over:
             state.messages = chat(dialogue.next_prompt())
             state, response = await _answer(state, generate, task)
@@ -234,7 +230,7 @@ def find_window(options: Options, model: Model) -> Window:
         return Window(tokens, lambda text: len(tokenizer(text)["input_ids"]), source)
     count: Counter | None = get_tokenizer(options.tokenizer).count if options.tokenizer else None
     if (tokens is None or count is None) and (client := openai_client(model)) is not None:
-        server = find_server(str(client.base_url), model.api.service_model_name(), client.api_key)
+        server = find_server(str(client.base_url), model.api.service_model_name(), client.api_key or "")
         if server is not None:
             count = count or server.counter
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)

@@ -294,9 +294,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             texts = self.loaded.candidates(case, self.loaded.cases.documents)  # type: ignore[misc]
             count = self.window.count or (lambda _: None)
             counts = [n for text in texts if (n := count(text)) is not None]
-            known = len(counts) == len(texts)
-            fits = not known or self.window.fits_candidates(counts)
-            if known and self.window.source != IN_CL100K:
+            counted = len(counts) == len(texts)
+            fits = not counted or self.window.fits_candidates(counts)
+            if counted and self.window.source != IN_CL100K:
                 self._num_candidate_tokens[case.id] = counts
             arguments: list[tuple[Any, ...]] = [(*_NO_CONTEXT, text if fits else "") for text in texts]
         else:

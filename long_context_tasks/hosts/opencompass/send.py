@@ -251,7 +251,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     # By default an API class counts with a tokenizer that it finds by the model's name.
     own_tokenizer = getattr(model, "tokenizer_path", None) in (None, getattr(model, "path", None))
     if (client := getattr(model, "openai_client", None)) is not None and (tokens is None or own_tokenizer):
-        server = find_server(str(client.base_url), str(model.path), client.api_key)
+        server = find_server(str(client.base_url), str(model.path), client.api_key or "")
         if server is not None and (server.counts or not own_tokenizer):
             count = partial(count_tokens, model, count=server.counter if own_tokenizer else None)
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)
