@@ -1,16 +1,20 @@
 """Stored runs of every host, and bundles of runs, found on disk."""
 
 import os
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
 from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import MOST_BYTES
 
 __all__ = ["FoundRuns", "StoredCase", "StoredRun", "bundles_below", "find_runs", "is_bundle"]
 
 BUNDLE_SUFFIX = ".lct.zip"
+_DEEPEST = 40  # folders below the one named
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,34 @@ def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
         # Results of our own commands lie next to those of the host and belong to its run.
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
-        results = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
+        if len(folder.relative_to(path).parts) >= _DEEPEST:
+            problems += [f"{folder}: {_DEEPEST} folders deep; folders below are left out"] if folders else []
+            folders.clear()
+        names = sorted(_regular(folder, files, problems))
+        results = [run for host in HOSTS for run in host.runs(folder, names)]
         begun += [message for host in HOSTS for message in host.begun(folder)]
         runs += [
             result for result in results if isinstance(result, StoredRun) and result.hosts_own <= hosts_own
         ]
         problems += [result for result in results if isinstance(result, str)]
     return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
+
+
+def _regular(folder: Path, names: Iterable[str], problems: list[str]) -> Iterator[str]:
+    """Yield the names of regular files of a size that can be read, and name others: reading a pipe would never end."""
+    for name in names:
+        path = folder / name
+        try:
+            status = path.stat()
+        except OSError as error:
+            problems.append(f"{path}: cannot be read ({error.strerror or error}); left out")
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            problems.append(f"{path}: not a regular file; left out")
+        elif path.suffix == ".json" and status.st_size > MOST_BYTES:
+            problems.append(f"{path}: larger than {MOST_BYTES >> 30} GiB; left out")
+        else:
+            yield name
 
 
 def is_bundle(path: Path) -> bool:

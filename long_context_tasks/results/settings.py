@@ -20,6 +20,16 @@ NOT_SETTINGS = ("lct_data_dir", "lct_carriers", "lct_judge", "lct_seed", "lct_wi
 _SEEDS = ("seed", "random_seed")
 _SAMPLING = ("do_sample", "temperature", "top_p", "top_k")
 """Arguments that have no effect on greedy decoding."""
+_MODEL_ARGUMENTS = {
+    **dict.fromkeys(("add_bos_token", "autogptq", "gptqmodel", "load_in_4bit", "load_in_8bit"), False),
+    **dict.fromkeys(("chat_template_args", "chat_template_kwargs", "hf_overrides", "system_instruction")),
+    **dict.fromkeys(
+        ("delta", "gguf_file", "kv_cache_dtype", "peft", "quantization", "subfolder", "think_end_token")
+    ),
+    "enable_thinking": True,
+    "revision": "main",
+}
+"""Arguments of lm-eval's models that change answers, each with its default. Where and how fast a model runs does not count."""
 _CASES = "lct_cases"
 _PART = r"[^\s/\\,;:=\"'<>|]+"
 _PATH = re.compile(
@@ -60,15 +70,33 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     seed = run.options.get("lct_seed")
     if seed not in (None, 0, "0", "") and (_CASES in options or spec.source in ("seed", "recast")):
         options["lct_seed"] = seed
-    arguments = run.provenance.get("gen_kwargs")
-    if not isinstance(arguments, Mapping):
-        parts = (part.partition("=") for part in str(arguments or "").split(","))
-        arguments = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
-    settings: dict[str, Any] = without_places({**options, **normal_arguments(arguments)})
+    arguments = normal_arguments(_arguments(run.provenance.get("gen_kwargs")))
+    settings: dict[str, Any] = without_places({**options, **arguments, **_of_model(run.provenance)})
     if _CASES in options:
         # Relative paths are still whole: without_places leaves them alone.
         settings[_CASES] = last_name(options[_CASES])
     return dict(sorted(settings.items()))
+
+
+def _arguments(given: Any) -> Mapping[str, Any]:
+    """Return arguments that a host wrote as a mapping or as ``key=value`` with commas."""
+    if isinstance(given, Mapping):
+        return given
+    parts = (part.partition("=") for part in str(given or "").split(","))
+    return {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
+
+
+def _of_model(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a user told the host about the model besides its name, if it makes the model answer differently."""
+    given = {
+        **_arguments(provenance.get("model_args")),
+        "system_instruction": provenance.get("system_instruction"),
+    }
+    return {
+        name: value
+        for name, value in given.items()
+        if name in _MODEL_ARGUMENTS and value not in (None, "", {}, _MODEL_ARGUMENTS[name])
+    }
 
 
 def normal_arguments(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,24 @@ def test_what_tells_settings_apart(
     assert counts == sorted(told.count(text) for text in set(told))
 
 
+@pytest.mark.parametrize(
+    ("model_args", "told"),
+    [
+        ("pretrained=owl,enable_thinking=False", '{"enable_thinking": false}'),
+        ({"pretrained": "owl", "enable_thinking": True, "device": "cpu", "dtype": "float32"}, "{}"),
+        ("pretrained=owl,peft=/home/me/adapters/law,max_length=4096", '{"peft": "law"}'),
+        ({"pretrained": "owl", "load_in_4bit": True, "revision": "main"}, '{"load_in_4bit": true}'),
+    ],
+)
+def test_arguments_that_change_the_model_tell_settings_apart(
+    tmp_path: Path, model_args: Any, told: str
+) -> None:
+    write_lm_eval(tmp_path / "plain", Run(simple([1.0, 0.0])))
+    write_lm_eval(tmp_path / "other", Run(simple([0.0, 0.0]), model_args=model_args, seed=1))
+    assert set(collect([tmp_path]).runs["settings"]) == {"{}", told}
+    assert len(cells_of(collect([tmp_path]))) == 1 + (told != "{}")
+
+
 def test_the_card_decides_whether_a_seed_makes_the_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

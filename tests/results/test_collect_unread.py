@@ -1,6 +1,7 @@
 """What of the files of hosts and judges cannot be read is named, and the rest is read, whatever a file holds."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,51 @@ def test_damaged_files_of_a_later_judge(tmp_path: Path, which: str) -> None:
     assert [row["judge"] for row in collection.runs.iter_rows(named=True)] == (
         [None] if which == "*.json" else []
     )
+
+
+@pytest.mark.parametrize("how", ["pipe", "endless device", "link to nowhere"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        "results_*.json",
+        "samples_*.jsonl",
+        "predictions/*/*.json",
+        "results/*/*.json",
+        "judged/*/*.json",
+        "judged/*/*.jsonl",
+    ],
+)
+def test_special_files_are_named_and_never_opened(tmp_path: Path, which: str, how: str) -> None:
+    """Opening a pipe would wait for ever, which the time limit of the tests ends."""
+    write_lm_eval(tmp_path / "sound", Run(simple([1.0, 0.0]), model="sound"))
+    write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0])))
+    write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="crow"))
+    judged_later(write_lm_eval(tmp_path / "talks", Run(UNJUDGED, task=CONVERSATION)), "first")
+    places = ("talks",) if "judged" in which else ("lm", "oc")
+    [path] = [path for path in tmp_path.rglob(which) if path.relative_to(tmp_path).parts[0] in places]
+    path.unlink()
+    if how == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if how == "endless device" else tmp_path / "nowhere")
+    collection = collect([tmp_path])
+    assert "sound" in set(collection.runs["model"])
+    named = any(path.stem in problem for problem in collection.problems)
+    # A judge's file that leads nowhere is as good as none: the run is not judged.
+    assert named or (how, which) == ("link to nowhere", "judged/*/*.json")
+
+
+def test_very_deep_folders_are_named(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "shallow", Run(simple([1.0, 0.0])))
+    deep = tmp_path
+    for _ in range(60):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    write_lm_eval(deep, Run(simple([1.0, 0.0]), model="deep"))
+    collection = collect([tmp_path])
+    assert list(collection.runs["model"]) == ["owl"]
+    [problem] = collection.problems
+    assert "folders below are left out" in problem
 
 
 def test_runs_without_cases_or_scores(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
             row = loads(path.read_bytes())
             if row["kind"] != _KIND:
                 raise ValueError(f"not of the kind {_KIND!r}")
+            if path.with_suffix(".jsonl").name not in files:
+                raise ValueError("the file with its rows is missing")
             runs.append(_run(path, row))
         except (OSError, *DAMAGE) as error:
             runs.append(f"{path}: damaged ({short(error)}); make it again with `lct runs score`")
