@@ -19,6 +19,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     Found,
+    OtherTask,
     StoredCase,
     StoredRun,
     number_of,
@@ -188,10 +189,15 @@ def own_runs(
     read: Callable[..., Iterator[StoredCase]],  # given the run and ``task``
     **of_host: Any,
 ) -> list[Found]:
-    """Return the runs of a host's result, one per length, with the fields ``of_host``; ``n_cases`` is the total over lengths."""
+    """Return the runs of a host's result, one per length, with the fields ``of_host``; ``n_cases`` is the total over lengths.
+
+    Without a card, return the task as another one.
+    """
     found = own_tasks(of_host["host"], name, means, settings, of_host["result_file"])
     if isinstance(found, str):
         return [found]
+    if not found:
+        return [OtherTask(of_host["host"], name)]
     label, provenance = of_host.pop("label"), of_host.pop("provenance")
     return [
         task.stored_run(

@@ -31,7 +31,7 @@ class Host:
     name: str  # its folder here, and its runs' field `host`
     library: str  # Python package that runs the model, as named in exports
     # Returns the runs whose files are directly in a folder, given the folder's sorted file names. It
-    # recognizes them by file or folder name, and skips runs of other packages' tasks.
+    # recognizes them by file or folder name, and names other packages' tasks.
     runs: FolderReader
     # Returns a message for each run in a folder that was started but left no answers.
     begun: Callable[[Path], list[str]] = lambda _: []

@@ -165,7 +165,16 @@ class StoredRun:
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 
-Found = StoredRun | str  # a run, or a problem: a file that cannot be used, the reason and a remedy
+@dataclass(frozen=True)
+class OtherTask:
+    """A host's task that is neither ours nor on a card: reports name it and skip its results."""
+
+    host: str
+    name: str
+
+
+# A run, a task to skip, or a problem: a file that cannot be used, the reason and a remedy.
+Found = StoredRun | OtherTask | str
 
 
 CASES_SHA256 = "cases_sha256"  # key of cases_digest in the results of all hosts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
-from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
+from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, OtherTask, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import MOST_BYTES
 
@@ -24,6 +24,7 @@ class FoundRuns:
     runs: tuple[StoredRun, ...]
     problems: tuple[str, ...]  # begin with the file, and give the reason and a remedy
     begun: tuple[str, ...] = ()  # messages about runs that have begun and left no answers
+    others: tuple[OtherTask, ...] = ()  # tasks whose results are skipped, each once
 
 
 def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
@@ -40,6 +41,7 @@ def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
     runs: list[StoredRun] = []
     problems: list[str] = []
     begun: list[str] = []
+    others: dict[OtherTask, None] = {}
     seen: set[Path] = set()  # a link may lead back to a folder above it
     for name, folders, files in os.walk(path, followlinks=True):
         folder = Path(name)
@@ -60,7 +62,8 @@ def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
             result for result in results if isinstance(result, StoredRun) and result.hosts_own <= hosts_own
         ]
         problems += [result for result in results if isinstance(result, str)]
-    return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
+        others.update(dict.fromkeys(result for result in results if isinstance(result, OtherTask)))
+    return FoundRuns(tuple(runs), tuple(problems), tuple(begun), tuple(others))
 
 
 def _regular(folder: Path, names: Iterable[str], problems: list[str]) -> Iterator[str]:

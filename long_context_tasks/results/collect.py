@@ -13,7 +13,8 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
-from long_context_tasks.results import bundles_below, find_runs, is_bundle
+from long_context_tasks.hosts.stored import OtherTask
+from long_context_tasks.results import FoundRuns, bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import Failures, check_means, check_version, checked_turns, left_out
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
@@ -35,6 +36,7 @@ from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
 
 _LONGEST = 64
+_NAMED = 8  # skipped tasks in a note; a run of MMLU has dozens
 _ENDS = 65_536
 _Sourced = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
@@ -76,7 +78,8 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
             raise InputError(f"{path}: does not exist; give folders that {RESULT_FOLDERS} names, or bundles")
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
-    sourced = _without_duplicates(list(_evaluations_in(paths, problems)), problems)
+    others: dict[OtherTask, None] = {}
+    sourced = _without_duplicates(list(_evaluations_in(paths, problems, others)), problems)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
     # Names depend on all judges: a name that several settings share needs digits.
@@ -107,7 +110,7 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     runs, notes = separate_case_sets(runs, all_scores)
     evaluations = {key: evaluation for key, (_, evaluation) in read.items()}
     runs, notes_on_names = _renamed(runs, evaluations, models)
-    notes_on_names += left_out(failures)
+    notes_on_names += [*_skipped(others), *left_out(failures)]
     return CollectedRuns(
         Collection(runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names)),
         evaluations,
@@ -143,7 +146,18 @@ def _renamed(
     return runs.with_columns(pl.Series("model", shown, pl.String())), notes
 
 
-def _evaluations_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Sourced]:
+def _skipped(others: Iterable[OtherTask]) -> list[str]:
+    names = [f"{task.name[:80]} ({task.host})" for task in others]
+    if not names:
+        return []
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    listed = ", ".join(names[:_NAMED] + more)
+    return [f"skipped, as neither a benchmark nor a card has these tasks: {listed}; --cards adds cards"]
+
+
+def _evaluations_in(
+    paths: Iterable[Path], problems: list[str], others: dict[OtherTask, None]
+) -> Iterator[_Sourced]:
     for path in paths:
         if is_bundle(path):
             continue
@@ -153,7 +167,8 @@ def _evaluations_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Sou
         below = find_runs(path, hosts_own=True)
         problems += below.problems
         problems += below.begun
-        if not below.runs and not below.problems and not below.begun and not bundles_below(path):
+        others.update(dict.fromkeys(below.others))
+        if below == FoundRuns((), ()) and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")
         for run in below.runs:
             judged, damaged = judged_evaluations(run)

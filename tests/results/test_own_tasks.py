@@ -175,6 +175,39 @@ def test_other_commands_and_tasks_without_a_card_find_nothing(tmp_path: Path) ->
     assert own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5}, {}, DATA) == []
 
 
+def _lm_eval_with(folder: Path, tasks: list[str]) -> None:
+    """Write results of lm-eval with other tasks only."""
+    [path] = (DATA / "lm_eval" / "reader").glob("results_*.json")
+    content = json.loads(path.read_bytes())
+    content["results"] = {task: {"acc,none": 0.5} for task in tasks}
+    content["configs"] = {task: {"metadata": {"version": 3}} for task in tasks}
+    folder.mkdir(parents=True)
+    (folder / path.name).write_text(json.dumps(content))
+
+
+def test_tasks_without_a_card_are_named_and_skipped(tmp_path: Path) -> None:
+    _lm_eval_with(tmp_path / "lm_eval", ["gsm8k_tiny", *(f"mmlu_{number}" for number in range(9))])
+    shutil.copytree(DATA / "opencompass", tmp_path / "oc")
+    for kind in ("predictions", "results"):
+        [folder] = (tmp_path / "oc" / "20261127_010000" / kind).iterdir()
+        shutil.copy(folder / "LongBenchv2.json", folder / "gsm8k.json")
+    said = CliRunner().invoke(app, ["report", str(tmp_path)])
+    [note] = [line for line in said.stderr.splitlines() if "skipped" in line]
+    assert "gsm8k_tiny (lm_eval), mmlu_0 (lm_eval)" in note
+    assert "mmlu_6 (lm_eval), 3 more" in note
+    assert said.exit_code == 0
+    shutil.rmtree(tmp_path / "lm_eval")
+    assert "these tasks: gsm8k (opencompass);" in collect([tmp_path]).notes[-1]
+
+
+def test_a_folder_with_only_other_tasks_names_them(tmp_path: Path) -> None:
+    _lm_eval_with(tmp_path / "lm_eval", ["gsm8k_tiny"])
+    said = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert "gsm8k_tiny (lm_eval)" in said.stderr
+    assert said.exit_code == 2
+    assert collect([tmp_path]).problems == ()
+
+
 def test_a_users_card_replaces_ours(tmp_path: Path) -> None:
     (tmp_path / "cards.yaml").write_text(CARD)
     said = lct("site", DATA / "lm_eval", "--cards", tmp_path / "cards.yaml", "--json")
@@ -285,3 +318,5 @@ def test_inspect_samples_give_the_mean_of_the_host(tmp_path: Path) -> None:
     found = cell(collect([tmp_path]), "inspect_infinitebench_passkey", "model")
     assert found.mean.value == stated
     assert found.mean.n == 4
+    eval(Task(name="gsm8k", dataset=MemoryDataset(samples)), model="mockllm/model", log_dir=str(tmp_path))
+    assert "gsm8k (inspect)" in collect([tmp_path]).notes[-1]

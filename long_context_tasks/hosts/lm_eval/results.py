@@ -176,7 +176,7 @@ def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[st
 def _own_runs(
     path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
 ) -> list[Found]:
-    """Return the runs of a native lm-eval task, one per length; empty if no card describes the task."""
+    """Return the runs of a native lm-eval task, one per length, or the task as another one if no card describes it."""
     config, results = row["configs"][name], row.get("results", {}).get(name, {})
     counts = (row.get("n-samples") or {}).get(name) or {}
     common = _common(path, time, row, name)

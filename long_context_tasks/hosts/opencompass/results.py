@@ -27,6 +27,7 @@ from long_context_tasks.hosts.stored import (
     DAMAGE,
     OPENCOMPASS,
     Found,
+    OtherTask,
     StoredCase,
     StoredRun,
     metric_names,
@@ -313,6 +314,8 @@ def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) 
         if isinstance(found, str):
             yield found
             continue
+        if not found:
+            yield OtherTask(OPENCOMPASS, name)
         for task in found:
             parts.setdefault(task.run_name, []).append((task, result_file, files))
     of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
