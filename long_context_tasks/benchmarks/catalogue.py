@@ -429,17 +429,15 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order."""
+    """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order.
+
+    The name of a benchmark means all its tasks.
+    """
     known = dict.fromkeys([*(spec.name for spec in task_specs()), *groups])
     tasks: dict[str, None] = {}
     for word in (part.strip() for listed in words for part in listed.split(",")):
-        all_tasks = [spec.name for spec in task_specs() if spec.benchmark == word]
-        if word in groups and set(all_tasks) - set(members := members_of(word, groups)):
-            # Users mean the whole benchmark, but lm-eval's group of this name has only its published tasks without variants.
-            raise InputError(
-                f"{word}: lm-eval's group of this name has {len(members)} of the benchmark's {len(all_tasks)} tasks; name '{word}_*' for "
-                f"all, or {','.join(groups[word])} for that group; `lct tasks {word}` lists all"
-            )
+        # Users mean the whole benchmark, but lm-eval's group of this name has only its published tasks without variants.
+        tasks.update({spec.name: None for spec in task_specs() if spec.benchmark == word})
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
             raise InputError(

@@ -148,7 +148,7 @@ def plan(
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            help="Tasks, groups and globs, with commas: lct_official, 'recall_*'.",
+            help="Tasks, benchmarks, groups and globs, with commas: lct_official, BENCHMARK, 'recall_*'.",
             autocompletion=complete_tasks,
         ),
     ] = None,
@@ -172,10 +172,11 @@ def plan(
 
     Prompts are counted as they are sent, without the chat template. In a conversation every turn sends the whole history again, and the
     model's own answers in it count as much as an answer is expected to be. Other options of a run are read from the environment
-    (LCT_NOISE_MODE and so on). Tasks whose data is missing are named and do not stop the others. Exit code 1 if a task could not be
+    (LCT_NOISE_MODE and so on). Tasks whose data is missing are named and do not stop the others; published tasks of any length (`_any`) are left out with
+    a note if only a group or glob names them, without --length. Exit code 1 if a task could not be
     planned or, with --missing, if a cell is not done.
     """
-    from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
+    from long_context_tasks.benchmarks.catalogue import ANY, expand_tasks, parse_task, resolve_options
     from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
     from long_context_tasks.results.plan.cost import facts_of_folder
 
@@ -194,7 +195,20 @@ def plan(
     # With several models the tokenizer and window of one would be wrong for the others.
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
-    names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
+    words = ",".join(tasks or ["lct_official"])
+    names = expand_tasks([words], lm_eval_groups())
+    if options.length is None and options.cases is None:
+        # A group or glob means the tasks that run as they are; seeded ones have a default length.
+        unsized = [
+            name
+            for name in names
+            if (spec := parse_task(name)).length == ANY
+            and spec.source != "seed"
+            and name not in words.split(",")
+        ]
+        if unsized and len(unsized) < len(names):
+            names = [name for name in names if name not in unsized]
+            warn(f"note: left out without --length or --cases: {', '.join(unsized)}")
     if missing:
         done = _plan_missing(names, results or [], named, options, as_json)
     elif len(named) > 1:

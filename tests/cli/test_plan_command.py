@@ -73,6 +73,18 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
     assert said.code == 1 and said.err.count("not planned:") == 2 and said.err.count("lct data fetch") >= 2
 
 
+def test_a_benchmark_is_planned_without_its_tasks_of_any_length() -> None:
+    # Data of two files are missing; with data or without published tasks the code is 0.
+    said = plan("--tasks", "graph_walks", "--n", "1", "--data-dir", "/nowhere")
+    assert said.err.startswith(
+        "note: left out without --length or --cases: graph_walks_bfs_any, graph_walks_parents_any\n"
+    )
+    assert "graph_walks_bfs_1k_synthetic" in said.out and "graph_walks_bfs_any_synthetic" in said.out
+    assert said.err.count("not planned") == 4 and "graph_walks_bfs_any:" not in said.err
+    some = plan("--tasks", "graph_walks_bfs_any*", "--n", "1", "--data-dir", "/nowhere")
+    assert some.code == 0 and some.err == "note: left out without --length or --cases: graph_walks_bfs_any\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
