@@ -22,8 +22,9 @@ class Stub:
 
 
 def messages_hash(messages: list[dict[str, str]]) -> str:
-    """One hash of all roles and contents."""
-    return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
+    """One hash of all roles and contents; lm-eval 0.5 also sends the contents' type."""
+    known = [{key: value for key, value in message.items() if key != "type"} for message in messages]
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def answer_by_hash(messages: list[dict[str, str]]) -> str:

@@ -248,6 +248,8 @@ def test_a_tasks_methods_need_no_more_than_the_host_promises(name: str) -> None:
             1,
         )
         assert not (prompt[-1].isspace() and task.config.target_delimiter[:1].isspace())
+    task.build_all_requests(rank=0, limit=1, world_size=1)
+    assert task.instances
     assert name != f"{TASK}_synthetic" or all(prompt[-1].isspace() for prompt in prompts)
 
 

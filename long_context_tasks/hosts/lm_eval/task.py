@@ -220,7 +220,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def build_all_requests(self, **kwargs: Any) -> None:
         """Build the requests; cases that do not fit the window are reported, counted and never sent."""
         template = kwargs.get("chat_template")
-        self._check_template(template, kwargs.get("system_instruction"))
+        if "chat_template" in kwargs:  # lm-eval's evaluator gives it, its tests of tasks do not
+            self._check_template(template, kwargs.get("system_instruction"))
         self._describe_model(template)
         if self.judge is not None and BYPASS not in self._aggregations:
             self.judge.check(self.loaded)
