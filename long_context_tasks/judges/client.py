@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import os
+import re
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -28,8 +29,10 @@ from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import loads, one_line
 
+_LOG = logging.getLogger(__name__)
+_LONGEST_NAME = 200  # characters kept of the name of a served model
 # stamina's line per attempt omits the reason in most log formats; this module logs failures with their
 # reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
@@ -75,6 +78,7 @@ class EndpointClient:
         """Read the key from the environment variable named in the judge file; open no connection."""
         self.config = config
         self._key = ""
+        self._others: set[str] = set()  # models that answered in place of the one asked for
         if (variable := config.api_key_env) is not None:
             self._key = os.environ.get(variable, "").strip()
             place = f"judge {config.name}: environment variable {variable}"
@@ -154,7 +158,7 @@ class EndpointClient:
         wait = _retry_after(headers["Retry-After"]) if "Retry-After" in headers else None
         if status == 200:
             try:
-                return self._without_key(_read(text))
+                return self._with_model(self._without_key(_read(text)))
             except NoCompletion as error:
                 code = error.code or status
                 again = error.code is None or (code in _TRY_AGAIN and "insufficient_quota" not in text)
@@ -167,6 +171,20 @@ class EndpointClient:
         raise EndpointError(
             f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
         )
+
+    def _with_model(self, reply: Reply) -> Reply:
+        """Warn once if the endpoint asked another model than the judge file names, and keep that model's name."""
+        if not reply.served or _same_model(self.config.model, reply.served):
+            return replace(reply, served="")
+        if reply.served not in self._others:
+            self._others.add(reply.served)
+            _LOG.warning(
+                "judge %s: asked for %s, but %s answered; check the server's aliases",
+                self.config.name,
+                self.config.model,
+                one_line(reply.served),
+            )
+        return reply
 
     @property
     def _through(self) -> str:
@@ -183,9 +201,11 @@ class EndpointClient:
         """Remove the key if the reply repeats it, because replies are stored."""
         if len(self._key) < _SHORTEST_KEY:  # a placeholder such as EMPTY, which a reply may contain
             return reply
-        text, thinking = (text.replace(self._key, "[key]") for text in (reply.text, reply.thinking))
+        text, thinking, served = (
+            text.replace(self._key, "[key]") for text in (reply.text, reply.thinking, reply.served)
+        )
         reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
-        return replace(reply, text=text, thinking=thinking, finish_reason=reason)
+        return replace(reply, text=text, thinking=thinking, finish_reason=reason, served=served)
 
     async def models(self) -> list[str]:
         """Return the names of the endpoint's models; empty if it does not list them."""
@@ -287,7 +307,18 @@ def _read(body: str) -> Reply:
         None if reason is None else str(reason),
         _top_logprobs(choice.get("logprobs")),
         "" if text or message is None else thinking_of(message),
+        str(row.get("model") or "")[:_LONGEST_NAME],
     )
+
+
+def _same_model(asked: str, served: str) -> bool:
+    """Return whether a name is that of the model asked for, its last part, or one of its dated versions.
+
+    >>> [_same_model("org/gpt-4o", name) for name in ("gpt-4o", "GPT-4o-2024-08-06", "gpt-4o-mini")]
+    [True, True, False]
+    """
+    names = [name.rstrip("/").rpartition("/")[2].lower() for name in (asked, served)]
+    return re.fullmatch(re.escape(names[0]) + r"([-@:][\d-]+)?", names[1], re.ASCII) is not None
 
 
 def proxy_of(url: str) -> str | None:

@@ -195,14 +195,14 @@ class Store:
 
 
 _FIELDS = ("prompt_tokens", "completion_tokens", "finish_reason")
+_SELDOM = ("thinking", "served")  # texts that are written only if there are any
 
 
 def _line(key: str, reply: Reply) -> str:
     row = {"key": key, "reply": reply.text} | {name: getattr(reply, name) for name in _FIELDS}
     if reply.top_logprobs is not None:
         row["top_logprobs"] = reply.top_logprobs
-    if reply.thinking:
-        row["thinking"] = reply.thinking
+    row |= {name: value for name in _SELDOM if (value := getattr(reply, name))}
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
@@ -213,9 +213,9 @@ def _row(line: bytes) -> tuple[str, Reply]:
     if top is not None:
         likely = tuple((str(token), None if value is None else float(value)) for token, value in top)
     key, text, *tokens, reason = (row[name] for name in ("key", "reply", *_FIELDS))
-    thinking = row.get("thinking", "")
-    if not all(isinstance(value, str) for value in (key, text, thinking, reason or "")):
+    thinking, served = (row.get(name, "") for name in _SELDOM)
+    if not all(isinstance(value, str) for value in (key, text, thinking, served, reason or "")):
         raise TypeError("a field is not text")
     if not all(number is None or type(number) is int for number in tokens):
         raise TypeError("a number of tokens is not a whole number")
-    return key, Reply(text, tokens[0], tokens[1], reason, likely, thinking)
+    return key, Reply(text, tokens[0], tokens[1], reason, likely, thinking, served)

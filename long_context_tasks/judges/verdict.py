@@ -79,6 +79,7 @@ class Reply:
     finish_reason: str | None = None  # as sent by the endpoint; length: truncated at max_tokens
     top_logprobs: TopLogprobs | None = None  # None if not requested or not returned
     thinking: str = ""  # thinking that the endpoint returned without any text; empty if there is text
+    served: str = ""  # the model that the endpoint says it asked, if it is not the one in the judge file
 
     @property
     def usage(self) -> Usage:

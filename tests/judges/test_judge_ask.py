@@ -42,6 +42,20 @@ def test_texts_come_in_order_and_are_kept(tmp_path: Path) -> None:
         assert asked.summary.spent.replies == 13 and again.summary.spent.replies == 0
 
 
+def test_another_model_than_asked_is_recorded_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with judge_server(lambda body, _: Answer("yes")) as server:  # it says that "stub" answers
+        for model, served in (("org/stub", None), ("m", "stub")):
+            config = JudgeConfig(model=model, base_url=server.url)
+            place = tmp_path / model.replace("/", "_")
+            ask_all([prompt(number) for number in range(3)], config, Store(place), progress=False)
+            rows = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+            assert [row.get("served") for row in rows] == [served] * 3
+    [warning] = [record.getMessage() for record in caplog.records if "answered" in record.getMessage()]
+    assert "asked for m, but stub answered" in warning
+
+
 def test_what_went_wrong_is_told(tmp_path: Path) -> None:
     cut = {"choices": [{"finish_reason": "length", "message": {"role": "assistant", "content": "half"}}]}
     answers = {
