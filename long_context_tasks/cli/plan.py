@@ -27,9 +27,9 @@ from long_context_tasks.schema.validated import Checked, Number, Whole, validate
 from long_context_tasks.tokens.build_settings import flag_of, option
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.plan.cost import CostPlan, CountTexts, Price, Rate
+    from long_context_tasks.results.plan.cost import CostPlan, CountTexts
     from long_context_tasks.results.plan.missing import Missing
-    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.results.plan.prices import PrefixCache, Price, PriceTable, Rate
     from long_context_tasks.schema import Options
     from long_context_tasks.schema.report import Table
 
@@ -37,6 +37,9 @@ _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 _COST, _CACHE = "Hours and price", "Prefix cache"
 _WINDOW = MoreOption(
     "window", str, "Context window in tokens, e.g. 128k. Default: that of the model's folder."
+)
+_SPLIT = MoreOption(
+    "split_messages", str, "Send texts and questions in two parts: plain, or the name of a cache mark."
 )
 app = typer.Typer(add_completion=False)
 
@@ -54,15 +57,19 @@ class CostOptions(Checked):
     rate_answer: Annotated[
         Number, option("Answer tokens written per second, over all concurrent requests.", _COST, ge=0)
     ] = 0.0
-    prompt_price: Annotated[Number | None, option("Price of a million prompt tokens.", _COST, ge=0)] = None
+    prices: Annotated[str, option("Price table to use instead of the packaged one, a YAML file.", _COST)] = ""
+    prompt_price: Annotated[
+        Number | None,
+        option("Price of a million prompt tokens. Default: that of --model in the price table", _COST, ge=0),
+    ] = None
     completion_price: Annotated[Number | None, option("Price of a million answer tokens.", _COST, ge=0)] = (
         None
     )
     prefix_cache: Annotated[
         str,
         option(
-            "Compare prompts for a cache of prefixes: vllm (blocks of 16 tokens), openai (1,024 tokens and more by 128), or "
-            "STEP:LEAST. Renders and encodes every prompt.",
+            "Compare prompts for a cache of prefixes, a name in the price table: vllm, hybrid, openai, anthropic, google, or a "
+            "model; hybrid:784 has another step; STEP:LEAST in tokens is any other. Renders and encodes every prompt.",
             _CACHE,
         ),
     ] = ""
@@ -75,9 +82,6 @@ class CostOptions(Checked):
             _CACHE,
         ),
     ] = "cases"
-    cached_price: Annotated[
-        Number | None, option("Price of a million prompt tokens from the cache.", _CACHE, ge=0)
-    ] = None
     api_base: Annotated[
         str,
         option(
@@ -88,7 +92,7 @@ class CostOptions(Checked):
     ] = ""
 
     def rate(self) -> "Rate | None":
-        from long_context_tasks.results.plan.cost import Rate
+        from long_context_tasks.results.plan.prices import Rate
 
         if not self.rate_prompt and not self.rate_answer:
             return None
@@ -96,26 +100,28 @@ class CostOptions(Checked):
             raise InputError("hours need both rates, above 0: --rate-prompt and --rate-answer")
         return Rate(self.rate_prompt, self.rate_answer)
 
-    def price(self) -> "Price | None":
-        from long_context_tasks.results.plan.cost import Price
+    def price(self, table: "PriceTable", model: str) -> "Price | None":
+        from long_context_tasks.results.plan.prices import Price
 
-        if self.prompt_price is None and self.completion_price is None and self.cached_price is None:
-            return None
+        if self.prompt_price is None and self.completion_price is None:
+            return table.models.get(model.rpartition("/")[2])  # without the provider's name
         if self.prompt_price is None or self.completion_price is None:
             raise InputError("a price needs both: --prompt-price and --completion-price")
-        return Price(self.prompt_price, self.completion_price, self.cached_price)
+        return Price(prompt=self.prompt_price, completion=self.completion_price)
 
-    def cache(self) -> "PrefixCache | None":
-        from long_context_tasks.results.plan.prefixes import PrefixCache
+    def cache(self, table: "PriceTable") -> "PrefixCache | None":
+        cache = table.cache(self.prefix_cache) if self.prefix_cache else None
+        if not self.cache_size:
+            return cache
+        if cache is None or cache.hits == "marks":
+            raise InputError("--cache-size needs a cache of blocks: add --prefix-cache vllm, or hybrid")
+        return cache.model_copy(update={"size": parse_length(self.cache_size)})
 
-        if self.prefix_cache:
-            size = parse_length(self.cache_size) if self.cache_size else None
-            return PrefixCache.named(self.prefix_cache, size, self.cache_order)
-        if self.cache_size or self.cached_price is not None:
-            raise InputError(
-                "--cache-size and --cached-price need a cache: add --prefix-cache vllm, or openai"
-            )
-        return None
+    def origin(self, table: "PriceTable", used: Sequence["Price | PrefixCache | None"]) -> str:
+        """Return a sentence about the table, its date and the sources of what is used; empty without any."""
+        sources = list(dict.fromkeys(each.source for each in used if each is not None and each.source))
+        named = f"{self.prices or 'packaged table'} of {table.date}"
+        return f"Prices in US dollars and rules of caches: {named} ({', '.join(sources)})." if sources else ""
 
 
 class _PlanCommand(TyperCommand):
@@ -123,7 +129,7 @@ class _PlanCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return with_more_options(
-            super().get_params(ctx), [_WINDOW, *RUN_OPTIONS, *field_options(CostOptions)]
+            super().get_params(ctx), [_WINDOW, _SPLIT, *RUN_OPTIONS, *field_options(CostOptions)]
         )
 
 
@@ -132,6 +138,7 @@ class _PlanCommand(TyperCommand):
     epilog=examples(
         "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-prompt 5000 --rate-answer 300",
         "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
+        "lct plan --model claude-opus-5 --tasks lct_nano --prefix-cache claude-opus-5 --split-messages cache_control",
         "lct plan --tasks lct_synthetic --length 8k --prefix-cache vllm --cache-size 500k",
         "lct plan --missing results/ outputs/ --tasks lct_official",
     ),
@@ -225,10 +232,12 @@ def _plan_cost(
     """Show the cost of the tasks; return whether all of them could be planned."""
     from long_context_tasks.benchmarks.downloads import without_downloads
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
+    from long_context_tasks.results.plan.prices import PriceTable
     from long_context_tasks.tokens import get_tokenizer
 
     tokenizer, window = options.tokenizer or CL100K, options.window
-    rate, price, cache = chosen.rate(), chosen.price(), chosen.cache()
+    table = PriceTable.read(Path(chosen.prices).expanduser() if chosen.prices else None)
+    price, cache = chosen.price(table, model), chosen.cache(table)
     counters = _counters(tokenizer)
     encode = get_tokenizer(tokenizer).encode if cache else None
     if chosen.api_base:
@@ -251,15 +260,19 @@ def _plan_cost(
         answer_tokens=chosen.answer_tokens or None,
         repeats=chosen.repeats,
         cache=cache,
+        order=chosen.cache_order,
         encode=encode,
+        rate=chosen.rate(),
+        price=price,
+        table=chosen.origin(table, (price, cache)),
     )
     with without_downloads():
         made: CostPlan = make_plan(names, options, settings)
     if as_json:
-        give_document(made.document(model, rate, price))
+        give_document(made.document(model))
     else:
         if made.tasks:
-            _print(made.table(model, rate, price))
+            _print(made.table(model))
             for line in made.notes():
                 say(line)
         for task, reason in made.not_planned.items():

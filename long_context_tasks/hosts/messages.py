@@ -106,6 +106,7 @@ def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str
     return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}"
 
 
+NO_PARTS = "lct_split_messages is for chat models at an endpoint; leave it out"
 NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 

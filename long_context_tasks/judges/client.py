@@ -235,7 +235,7 @@ class EndpointClient:
 def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
     body: dict[str, Any] = {"model": config.model}
     if config.api == "chat":
-        body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+        body["messages"] = [message.chat(config.split_messages) for message in messages]
     else:
         body["prompt"] = config.plain_prompt(messages)
     settings = {name: getattr(config, name) for name in ("temperature", "top_p", "max_tokens")}

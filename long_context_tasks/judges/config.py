@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from typing_extensions import Self
 
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.case import SplitMessages
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.secrets import holds_secret
 from long_context_tasks.schema.thinking import marks_of
@@ -98,6 +99,8 @@ class JudgeConfig(Checked):
     max_tokens: Annotated[Whole, Field(ge=1, le=10**9)] | None = 1024
     seeds: tuple[_Seed | None, ...] = (2023,)  # each item is judged once per seed; None sends no seed
     extra_body: dict[str, Any] = Field(default_factory=dict)  # additional fields of the request
+    # Sends the text that prompts share and the rest as two parts of a message, for caches of chat endpoints.
+    split_messages: SplitMessages | None = None
     # Number of first-token candidates whose log-probabilities are requested; most endpoints return at most
     # 20.
     logprobs: Annotated[Whole, Field(ge=1, le=100)] | None = None
@@ -192,6 +195,8 @@ class JudgeConfig(Checked):
                 raise ValueError(f"a judge of kind {self.kind} does not have {name}; remove it")
         if self.kind == "openai" and not self.base_url:
             raise ValueError("base_url is missing (for example http://127.0.0.1:8000/v1)")
+        if self.split_messages is not None and self.api != "chat":
+            raise ValueError("split_messages needs `api: chat`; a text has no parts")
         if self.prompt_template is not None and self.kind == "openai" and self.api == "chat":
             raise ValueError(
                 "prompt_template needs `api: completions`; a chat endpoint applies its own template"
@@ -199,7 +204,7 @@ class JudgeConfig(Checked):
         return self
 
     def _foreign(self) -> tuple[str, ...]:
-        return ("base_url", "extra_body") if self.in_process else ()
+        return ("base_url", "extra_body", "split_messages") if self.in_process else ()
 
     @property
     def in_process(self) -> bool:
@@ -220,7 +225,7 @@ class JudgeConfig(Checked):
         row = {**{name: getattr(self, name) for name in names}, "seeds": list(self.seeds)}
         if self.in_process:
             row |= {"api": None, "engine": self.engine}
-        more = {"logprobs": self.logprobs, "thinking": self.thinking}
+        more = {name: getattr(self, name) for name in ("logprobs", "thinking", "split_messages")}
         return row | {name: value for name, value in more.items() if value is not None}
 
     def plain_prompt(self, messages: Sequence[Message]) -> str:
@@ -264,6 +269,8 @@ class JudgeConfig(Checked):
             "attempt": draw.attempt,
             "logprobs": self.logprobs,
         }
+        if self.split_messages is not None:
+            row["split_messages"] = self.split_messages
         # ASCII escapes, because a lone surrogate in a response cannot be encoded as UTF-8.
         text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from long_context_tasks.schema.files import loads
 
@@ -16,12 +16,42 @@ CL100K = "cl100k"
 """The tokenizer in which every case's length is measured; see :mod:`long_context_tasks.tokens`."""
 
 
+SplitMessages = Literal["plain", "cache_control", "prompt_cache_breakpoint"]
+"""How messages are sent in two parts: without a mark, or with Anthropic's or OpenAI's after the first one."""
+_MARKS: Mapping[str, Mapping[str, Any]] = {
+    "plain": {},
+    "cache_control": {"cache_control": {"type": "ephemeral"}},
+    "prompt_cache_breakpoint": {"prompt_cache_breakpoint": {"mode": "explicit"}},
+}
+
+
 @dataclass(frozen=True)
 class Message:
-    """One chat message: ``role`` is system, user or assistant."""
+    """One chat message: ``role`` is system, user or assistant.
+
+    ``shared`` is the number of leading characters that other prompts share, such as a text before its
+    question; 0 if the message is sent whole.
+    """
 
     role: str
     content: str
+    shared: int = field(default=0, compare=False, repr=False)
+
+    def texts(self) -> list[str]:
+        """Return the content, or its shared part and the rest (left out if empty).
+
+        >>> Message("user", "A text. A question?", 8).texts()
+        ['A text. ', 'A question?']
+        """
+        parts = [self.content[: self.shared], self.content[self.shared :]]
+        return [part for part in parts if part] if self.shared else [self.content]
+
+    def chat(self, split: SplitMessages | None = None) -> dict[str, Any]:
+        """Return the message as the protocols of OpenAI and Anthropic have it, in parts if it is split."""
+        if split is None or not self.shared:
+            return {"role": self.role, "content": self.content}
+        first, *rest = ({"type": "text", "text": text} for text in self.texts())
+        return {"role": self.role, "content": [{**first, **_MARKS[split]}, *rest]}
 
 
 def prompt_hash(messages: Sequence[Message]) -> str:
@@ -39,12 +69,15 @@ def folded(messages: Sequence[Message]) -> list[Message]:
     >>> folded([Message("system", "S"), Message("user", "U")])
     [Message(role='user', content='S\\n\\nU')]
     """
-    system = [message.content for message in messages if message.role == "system"]
+    system = [message for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
     # Nothing to fold, or no other message to fold it into.
     if not system or not others:
         return list(messages)
-    return [replace(others[0], content="\n\n".join([*system, others[0].content])), *others[1:]]
+    before = "".join(f"{message.content}\n\n" for message in system)
+    first = others[0]
+    shared = len(before) + first.shared if first.shared else system[0].shared
+    return [replace(first, content=before + first.content, shared=shared), *others[1:]]
 
 
 def takes_system(apply: Callable[[list[dict[str, str]]], Any]) -> bool:

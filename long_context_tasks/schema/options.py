@@ -18,6 +18,7 @@ import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import Self
 
+from long_context_tasks.schema.case import SplitMessages
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.thinking import marks_of
 from long_context_tasks.schema.validated import Whole, validated
@@ -92,6 +93,8 @@ class Options:
     # Folder of real texts from which recast cases are made; defaults to ``carriers`` in ``data_dir``.
     carriers: UserPath | None = None
     answer_budget: Positive | None = None  # tokens that the model may generate; defaults to the task's
+    # For chat models at an endpoint: send a text and its question as two parts, so that caches find the text.
+    split_messages: SplitMessages | None = None
     # The model's opening and closing thinking markers, such as ``<plan> </plan>``, if
     # :mod:`long_context_tasks.schema.thinking` does not list them.
     thinking: Marks | None = None

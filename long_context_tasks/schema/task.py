@@ -1,7 +1,8 @@
 """A task as used by a host's adapter: cases, messages and scoring."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,10 +60,24 @@ class LoadedTask:
         return self.render_turn is not None
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[Message]:
-        """Return the messages for a turn, counted from 0, after the model's own earlier answers."""
+        """Return the messages for a turn, counted from 0, after the model's own earlier answers.
+
+        A message has a shared part only if ``lct_split_messages`` asks for it and another prompt of the task
+        begins with it: providers bill what they write into a cache.
+        """
+        documents = self.cases.documents
         if self.render_turn is not None:
-            return self.render_turn(case, self.cases.documents, turn, answers)
-        return self.render(case, self.cases.documents)
+            messages = self.render_turn(case, documents, turn, answers)
+        else:
+            messages = self.render(case, documents)
+        again = len(case.turns) > 1 or self._num_prompts[case.document] > 1
+        if self.options.split_messages is not None and case.document is not None and again:
+            return messages
+        return [replace(message, shared=0) for message in messages]
+
+    @cached_property
+    def _num_prompts(self) -> Counter[str | None]:
+        return Counter(case.document for case in self.cases.cases)
 
     def received(self, text: str) -> str:
         """Return a model's text as stored: encodable, and with standard thinking markers."""

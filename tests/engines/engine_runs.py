@@ -7,7 +7,6 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from judge_server import free_port
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import load_task
-from long_context_tasks.results.plan.prefixes import PrefixCache, Prompts, Shared
+from long_context_tasks.results.plan.prefixes import Prompts, Shared
+from long_context_tasks.results.plan.prices import PrefixCache
 from long_context_tasks.schema import Options
 
 VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
@@ -75,9 +75,9 @@ def shared_with_template(names: Sequence[str], options: Options, cache: PrefixCa
         task = load_task(name, options)
         assert not task.is_conversation and task.candidates is None
         for case in task.cases.cases:
-            messages = [asdict(message) for message in task.messages(case)]
+            messages = [message.chat() for message in task.messages(case)]
             text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-            prompts.add(name, tokenizer.encode(text, add_special_tokens=False))
+            prompts.add(name, [tokenizer.encode(text, add_special_tokens=False)])
     return sum(prompts.shared(cache).values(), Shared())
 
 

@@ -128,12 +128,12 @@ def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
     from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
-    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.results.plan.prices import PrefixCache
     from long_context_tasks.tokens import CL100K, get_tokenizer
 
     given = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
     options = resolve_options({key: str(value) for key, value in given.items()}, {})
-    cache = PrefixCache(block_size(server))
+    cache = PrefixCache(step=block_size(server))
     settings = PlanSettings(
         {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
         cache=cache,

@@ -134,6 +134,7 @@ EXAMPLES = {
     **{"model": "m", "name": "n", "kind": "openai", "base_url": "http://h/v1", "api_key_env": "MY_KEY"},
     **{"api": "completions", "engine": "hf", "prompt_template": "[INST] {prompt} [/INST]", "revision": "r"},
     **{"rubric": "prometheus", "seeds": [None], "temperature": None, "thinking": "<a> </a>"},
+    "split_messages": None,  # only for `api: chat`
 }
 
 

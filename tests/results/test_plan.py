@@ -146,7 +146,7 @@ def test_hours_and_price_go_by_the_tokenizer_that_is_named() -> None:
         "t", prompt_tokens={CL100K: 1, "own": 7_100_000}, history_tokens=100_000, answer_tokens=36_000
     )
     assert plan.hours(Rate(1_000, 10), "own") == pytest.approx(2 + 1)
-    assert plan.price(Price(0.5, 10), "own") == pytest.approx(3.6 + 0.36)
+    assert plan.price(Price(prompt=0.5, completion=10), "own") == pytest.approx(3.6 + 0.36)
     assert plan.hours(Rate(1_000, 10), CL100K) == pytest.approx(100_001 / 3_600_000 + 1)
 
 

@@ -135,9 +135,10 @@ def conversation(
         user_texts[0] = opening + GAP + user_texts[0]
     if style in CONVERSATIONS:
         return [Message("user", conversation_prompt(user_texts, answers, style))]
-    messages = [Message("system", opening)] if style == GPT else []
+    messages = [Message("system", opening, len(opening))] if style == GPT else []
     for place, text in enumerate(user_texts):
-        messages.append(Message("user", text))
+        shared = len(opening + GAP) if style == CHAT and place == 0 else 0
+        messages.append(Message("user", text, shared))
         if place < len(answers) and (answer := answers[place]) is not None:
             messages.append(Message("assistant", answer))
     return messages
@@ -208,7 +209,7 @@ def judge_prompt(
     return fill(template(f"judge_{judge}_{language}"), {name: text.strip() for name, text in values.items()})
 
 
-def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
-    """Return the judge's messages; only GPT gets a system message."""
+def judge_conversation(prompt: str, judge: str = "gpt", language: str = "english") -> list[Message]:
+    """Return the judge's messages; only GPT gets a system message. Prompts share their text up to the question."""
     system = [Message("system", template("judge_gpt_system"))] if judge == "gpt" else []
-    return [*system, Message("user", prompt)]
+    return [*system, Message("user", prompt, template(f"judge_{judge}_{language}").index("{question}"))]

@@ -90,7 +90,7 @@ def judge_requests(case: Case, responses: Sequence[str | None], name: str = "gpt
             asked = case.turns[turn]
             texts = str(asked.question), without_thinking(response).text, str(asked.gold)
             prompt = prompts.judge_prompt(*texts, name, case.inputs["language"])
-            messages = tuple(prompts.judge_conversation(prompt, name))
+            messages = tuple(prompts.judge_conversation(prompt, name, case.inputs["language"]))
             key = f"{case.cluster}_{asked.labels['question_id']}"
             requests.append(JudgeRequest(key, messages, {"case": case.id, "turn": turn}))
     return requests

@@ -3,7 +3,7 @@
 Lengths are those of the prompts rendered with the model's chat template.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CH
 
     # Without a system role, the system message precedes the user's text.
     sent = messages if takes_system(template) else folded(messages)
-    return template([asdict(message) for message in sent])
+    return template([message.chat() for message in sent])
 
 
 @lru_cache(maxsize=4)

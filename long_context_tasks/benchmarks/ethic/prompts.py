@@ -39,23 +39,29 @@ def template(name: str) -> str:
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
-def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
+def layout(system: str, user: str, style: str = CHAT, shared: int = 0) -> list[Message]:
+    """Lay out a prompt; ``shared`` is the number of leading characters of ``user`` that other prompts share."""
     if style not in STYLES:
         raise InputError(
             f"prompt style {style!r} is not one of {', '.join(STYLES)}; correct lct_prompt_style"
         )
     # Some chat templates reject an empty system message or render it.
     if style == CHAT:
-        return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
-    # Not str.format, because the texts may contain braces. The user message is inserted last, so that nothing
-    # in it is replaced.
-    return [Message("user", PLAIN[style].replace("{system_msg}", system).replace("{user_msg}", user))]
+        messages = [Message("system", system), Message("user", user, shared)]
+        return messages if system else messages[1:]
+    # Not str.format, because the texts may contain braces.
+    before, after = PLAIN[style].split("{user_msg}")
+    before = before.replace("{system_msg}", system)
+    shared = len(before) + shared if shared and style not in OWN_TEMPLATE else 0
+    return [Message("user", before + user + after, shared)]
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
-    return layout(system, user_text(case, documents), inputs.get("style", CHAT))
+    # Only the cases of several questions on a text store the text separately.
+    shared = 0 if isinstance(inputs["user"], str) else len(documents[inputs["user"][0]])
+    return layout(system, user_text(case, documents), inputs.get("style", CHAT), shared)
 
 
 def user_text(case: Case, documents: Documents | Mapping[str, str]) -> str:

@@ -43,7 +43,8 @@ def load_task(name: str, options: Options) -> LoadedTask:
 
 
 def render(case: Case, documents: Documents) -> list[Message]:
-    return [Message("user", documents[case.inputs["graph"]] + str(case.turns[0].question))]
+    graph = documents[case.inputs["graph"]]
+    return [Message("user", graph + str(case.turns[0].question), len(graph))]
 
 
 def _published(spec: TaskSpec, options: Options) -> CaseSet:

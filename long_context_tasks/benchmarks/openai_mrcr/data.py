@@ -78,7 +78,7 @@ def convert(spec: TaskSpec, paths: list[Path], folder: Path) -> None:
                 fitting = (name for name, most in spec.card.bounds.items() if _SHORTEST <= tokens <= most)
                 if (name := next(fitting, None)) is None:
                     raise InputError(f"{place}: {tokens:,} tokens are outside the bins of the card")
-                conversation = json.dumps(list(map(vars, row.prompt)), ensure_ascii=False)
+                conversation = json.dumps([message.chat() for message in row.prompt], ensure_ascii=False)
                 key = text_key(conversation)
                 writer.add_documents([(key, conversation)])
                 gold = {"answer": row.answer, "prefix": row.random_string_to_prepend}

@@ -8,7 +8,6 @@ import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from long_context_tasks.benchmarks.catalogue import load_task, parse_task
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.messages import (
+    NO_PARTS,
     not_judged_hint,
     warn_of_long_answers,
     warn_of_misspelt_variables,
@@ -53,7 +53,7 @@ from long_context_tasks.schema import (
     Options,
     Score,
 )
-from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.response import (
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
@@ -135,11 +135,14 @@ def ask(task: LoadedTask) -> Solver:
         case, model = task.by_id[str(state.sample_id)], get_model()
         if (client := openai_client(model)) is not None:
             mend_answers(client)
+        if task.options.split_messages and hasattr(model.api, "hf_chat"):
+            raise PrerequisiteError(f"{task.name}: {NO_PARTS}")
         dialogue = Dialogue(task, case)
         window = find_window(task.options, model)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
-            return _CHAT.validate_python([asdict(message) for message in in_roles_of(model, sent)])
+            split = task.options.split_messages
+            return _CHAT.validate_python([_host_message(m, split) for m in in_roles_of(model, sent)])
 
         if window.checked:
             prompt = rendered(model, chat(dialogue.longest_prompt()))
@@ -157,6 +160,14 @@ def ask(task: LoadedTask) -> Solver:
         return state
 
     return solve
+
+
+def _host_message(message: Message, split: SplitMessages | None) -> dict[str, Any]:
+    """Return a message for inspect_ai, whose providers write the mark of their protocol themselves."""
+    row = message.chat(split and "plain")
+    if split not in (None, "plain") and message.shared:
+        row["content"][0]["cache_breakpoint"] = True
+    return row
 
 
 async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tuple[TaskState, Response]:

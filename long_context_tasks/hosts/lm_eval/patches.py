@@ -240,6 +240,7 @@ def _keeping_answers(generate: _Function) -> _Function:
             _refuse_silent_cut(self, ours)
             replaced = {
                 "parse_generations": _with_thinking(self.parse_generations),
+                "_create_payload": _sendable(self._create_payload),
                 "model_call": _converting(self),
                 "amodel_call": _converting_async(self),
             }
@@ -286,7 +287,7 @@ def _with_thinking(parse: _Function) -> _Function:
 
     def parse_generations(outputs: Any, **kwargs: Any) -> Any:
         checked = [_checked(output) for output in (outputs if isinstance(outputs, list) else [outputs])]
-        for choice in (choice for output in checked for choice in output["choices"]):
+        for choice in (choice for output in checked for choice in output.get("choices", ())):
             message = choice.get("message") or {}
             if not message.get("content") and (thinking := thinking_of(message)):
                 message["content"] = OPEN + thinking
@@ -295,11 +296,34 @@ def _with_thinking(parse: _Function) -> _Function:
     return parse_generations
 
 
+def _sendable(create: _Function) -> _Function:
+    """Repair the payloads of ``anthropic-chat``: it nests parts of a message, and sends null as a stop text."""
+
+    def _create_payload(messages: Any, **kwargs: Any) -> dict[str, Any]:
+        payload: dict[str, Any] = create(messages, **kwargs)
+        if "stop_sequences" in payload:
+            payload["stop_sequences"] = [text for text in payload["stop_sequences"] if text]
+            for message in payload["messages"]:
+                if isinstance(parts := message["content"][0]["text"], list):
+                    message["content"] = parts
+        return payload
+
+    return _create_payload
+
+
 def _checked(output: Any) -> dict[str, Any]:
     # lm-eval would score a body without a completion as an empty response. The error makes it retry, and ends
     # the run after the last try.
     from long_context_tasks.schema.completion import NoCompletion, mended
+    from long_context_tasks.schema.thinking import OPEN
 
+    if isinstance(output, dict) and output.get("type") == "message":
+        # lm-eval takes every block of an Anthropic answer for a response, and fails on thinking.
+        blocks = output.get("content") or []
+        text = "".join(block["text"] for block in blocks if block.get("type") == "text")
+        thinking = "".join(block["thinking"] for block in blocks if block.get("type") == "thinking")
+        text = text or (OPEN + thinking if thinking else "")
+        return {**output, "content": [{"type": "text", "text": text}]}
     try:
         return mended(output)
     except NoCompletion as error:
@@ -335,9 +359,9 @@ def _converting(model: Any) -> _Function:
 
 
 def _completion(texts: Sequence[str | None]) -> dict[str, Any]:
-    """Return one body that works as both a chat completion and a text completion."""
+    """Return one body that works as a chat completion, a text completion and an Anthropic answer."""
     choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
-    return {"choices": choices}
+    return {"choices": choices, "content": [{"type": "text", "text": text} for text in texts]}
 
 
 def _converting_async(model: Any) -> _Function:

@@ -14,7 +14,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from long_context_tasks.hosts.lm_eval.results import sample_record
 from long_context_tasks.hosts.lm_eval.window import find_window, has_chat_template, takes_run_seed
 from long_context_tasks.hosts.messages import (
     NO_JUDGE,
+    NO_PARTS,
     end_in_one_line,
     left_out,
     not_judged_hint,
@@ -40,7 +41,7 @@ from long_context_tasks.hosts.messages import (
 from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.hosts.window import IN_CL100K, REFUSED, Window
 from long_context_tasks.schema import Case, CaseScores, InputError, Message
-from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, REASONS, Response
 from long_context_tasks.schema.secrets import without_secrets
@@ -210,7 +211,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if self.loaded.by_likelihood:
             return ""
         template = None if self.loaded.own_template else chat_template
-        return context_of(self.loaded.messages(self._case(doc)), system_instruction, template)
+        split = self.loaded.options.split_messages
+        return context_of(self.loaded.messages(self._case(doc)), system_instruction, template, split)
 
     def set_fewshot_seed(self, seed: int | None = None) -> None:
         """Store the seed from ``--seed``, which lm-eval passes to tasks but not to a server."""
@@ -249,7 +251,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 
         For a dialogue, also store the model, which is accessible through the template.
         """
-        name, style = self.loaded.name, self.loaded.own_template
+        name, style, split = self.loaded.name, self.loaded.own_template, self.loaded.options.split_messages
+        # Only the classes for chat servers keep messages as they are, until they send them.
+        if split and (template is None or style or not hasattr(filler(template), "prompt")):
+            raise InputError(f"{name}: {NO_PARTS}")
         if style and template is not None and not isinstance(filler(template), str):
             raise InputError(
                 f"{name}: prompt style {style} is a text that marks the roles itself, and this model takes chat messages only; "
@@ -261,7 +266,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                     f"{name}: a conversation needs the roles of a chat template; add --apply_chat_template"
                 )
             applied = None if style else template
-            self._ask = partial(context_of, system_instruction=system, chat_template=applied)
+            self._ask = partial(context_of, system_instruction=system, chat_template=applied, split=split)
             self._model = template.__self__  # type: ignore[attr-defined]
 
     def _describe_model(self, template: Callable[..., Any] | None) -> None:
@@ -523,16 +528,20 @@ def context_of(
     sent: Sequence[Message],
     system_instruction: str | None = None,
     chat_template: Callable[..., Any] | None = None,
+    split: SplitMessages | None = None,
 ) -> Any:
     """Return messages rendered with the chat template, or their texts separated by blank lines."""
     if chat_template is not None and sent[0].role == "system" and not _takes_system(chat_template):
         sent = folded(sent)
-    messages = [asdict(message) for message in sent]
     if system_instruction:
-        if messages[0]["role"] == "system":
-            messages[0]["content"] = f"{system_instruction}\n\n{messages[0]['content']}"
+        first, *rest = sent
+        if first.role == "system":
+            before = f"{system_instruction}\n\n"
+            shared = first.shared and len(before) + first.shared
+            sent = [Message("system", before + first.content, shared), *rest]
         else:
-            messages.insert(0, {"role": "system", "content": system_instruction})
+            sent = [Message("system", system_instruction), *sent]
+    messages = [message.chat(split) for message in sent]
     if chat_template is not None:
         return chat_template(messages, add_generation_prompt=True)
     return "\n\n".join(message["content"] for message in messages)
@@ -557,7 +566,11 @@ def plain_text(context: Any) -> str:
     if isinstance(context, str):
         return context
     messages = loads(context.prompt) if hasattr(context, "prompt") else context
-    return "\n".join(str(message["content"]) for message in messages)
+    contents = [message["content"] for message in messages]
+    return "\n".join(
+        "".join(part["text"] for part in content) if isinstance(content, list) else str(content)
+        for content in contents
+    )
 
 
 def filler(chat_template: Callable[..., Any] | None) -> Any:

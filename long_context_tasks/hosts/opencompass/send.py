@@ -8,7 +8,7 @@ before anything is sent, and cases that do not fit are recorded.
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -17,22 +17,25 @@ from typing import Any
 import torch
 from opencompass.models import (
     VLLM,
+    ClaudeSDK,
     HuggingFaceBaseModel,
     HuggingFacewithChatTemplate,
     OpenAI,
+    OpenAISDK,
     TurboMindModelwithChatTemplate,
     VLLMwithChatTemplate,
 )
 from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
+from long_context_tasks.hosts.messages import NO_PARTS
 from long_context_tasks.hosts.opencompass.needs import check_local_models
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.server import find_server
 from long_context_tasks.hosts.window import REFUSED, Counter, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
-from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
 from long_context_tasks.schema.thinking import OPEN
@@ -75,12 +78,17 @@ class Sender:
         answer_budget: int,
         options: dict[str, Any],
         received: Callable[[str], str] = writable,
+        split: SplitMessages | None = None,
     ) -> None:
         if type(model) is OpenAI:
             raise InputError(
                 "the class OpenAI sends a prompt that the server refuses again without end; take OpenAISDK, "
                 "with the address of the server without /chat/completions"
             )
+        if split and _endpoint_of(model) is None:
+            raise InputError(NO_PARTS)
+        self._split = split
+        self._parts: dict[str, Any] = {}  # contents sent in parts, by their whole text
         self.model = model
         self.window = window
         self._count = window.count or partial(count_tokens, model)
@@ -100,6 +108,7 @@ class Sender:
 
     def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Exchange]:
         """Yield one exchange per list of messages, in order; completed ones precede any error."""
+        self._parts.clear()
         prompts = [self._prompt(messages) for messages in batch]
         counts = [self._count(self._parsed(prompt)) for prompt in prompts]
         texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
@@ -113,7 +122,9 @@ class Sender:
         return self._fits(n, answers), n
 
     def _prompt(self, messages: Sequence[Message]) -> PromptList:
-        return host_prompt(folded(messages) if self._folds else messages)
+        sent = folded(messages) if self._folds else messages
+        self._parts |= {m.content: m.chat(self._split)["content"] for m in sent if m.shared}
+        return host_prompt(sent)
 
     def _parsed(self, prompt: PromptList) -> Any:
         return (self._parser or self.model).parse_template(prompt, mode="gen")
@@ -143,7 +154,7 @@ class Sender:
 
     def _generate(self, prompts: Sequence[PromptList]) -> list[str | None]:
         options = {"max_out_len": self.answer_budget, **self._options}
-        with _own_limit_lifted(self.model), _completions_mended(self.model), torch.no_grad():
+        with _own_limit_lifted(self.model), _completions_mended(self.model, self._parts), torch.no_grad():
             if self._parser is not None:
                 responses = self.model.generate([self._parsed(prompt) for prompt in prompts], **options)
             else:
@@ -170,33 +181,40 @@ def _own_limit_lifted(model: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _completions_mended(model: Any) -> Iterator[None]:
-    """Make ``OpenAISDK`` keep everything that the server sends; other models are unchanged.
+def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
+    """Make ``OpenAISDK`` and ``ClaudeSDK`` send contents in parts, and keep everything that the server sends.
 
-    A context-length rejection becomes a completion, because the class would retry and then end the task.
+    A context-length rejection becomes a completion, because the classes would retry and then end the task.
     Thinking without an answer is marked. If every try fails, the class's error is extended by the last one,
-    which it only logs.
+    which it only logs. Other models are unchanged.
     """
-    client = getattr(model, "openai_client", None)
-    completions = getattr(getattr(client, "chat", None), "completions", None)
-    if completions is None:
+    if (endpoint := _endpoint_of(model)) is None:
         yield
         return
-    mend_answers(client)
-    original, last_error = completions.create, ""
+    if isinstance(model, OpenAISDK):
+        mend_answers(model.openai_client)
+    original, last_error = endpoint.create, ""
 
-    def create(**arguments: Any) -> Any:
+    def in_parts(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+        return {**row, **({name: parts[row[name]]} if row.get(name) in parts else {})}
+
+    def create(messages: Sequence[Mapping[str, Any]], **more: Any) -> Any:
         nonlocal last_error
         try:
-            return _mark_unfinished(original(**arguments))
+            # OpenCompass drops marks, so contents are replaced here. Anthropic's protocol has a field for
+            # the system message.
+            rows = [in_parts(row, "content") for row in messages]
+            return _mark_unfinished(original(messages=rows, **in_parts(more, "system")))
         except Exception as error:
             last_error = str(error)[:500]
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
                 raise
             message = SimpleNamespace(content=REFUSED)
-            return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
+            block = SimpleNamespace(type="text", text=REFUSED)
+            choice = SimpleNamespace(message=message, finish_reason="stop")
+            return SimpleNamespace(choices=[choice], content=[block])
 
-    completions.create = create
+    endpoint.create = create
     try:
         yield
     except RuntimeError as error:
@@ -204,12 +222,19 @@ def _completions_mended(model: Any) -> Iterator[None]:
             raise
         raise RuntimeError(f"{error} The last error: {last_error}") from error
     finally:
-        completions.create = original
+        endpoint.create = original
+
+
+def _endpoint_of(model: Any) -> Any | None:
+    """Return the object whose ``create`` sends messages; None if the class has none that we know."""
+    if isinstance(model, OpenAISDK):
+        return model.openai_client.chat.completions
+    return model.anthropic.messages if isinstance(model, ClaudeSDK) else None
 
 
 def _mark_unfinished(response: Any) -> Any:
     """Mark thinking without an answer; accept empty answers, which OpenCompass treats as failures."""
-    for choice in response.choices or []:
+    for choice in getattr(response, "choices", None) or []:
         message = choice.message
         if message is None:
             continue

@@ -216,7 +216,8 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             warn_of_long_answers(task)
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
-        sender = Sender(self.model, window, task.answer_budget, options, task.received)
+        split = task.options.split_messages
+        sender = Sender(self.model, window, task.answer_budget, options, task.received, split)
         cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = {"lct_window": window.describe(), **model_facts(self.model), **_built_cases_facts(task)}
         with tqdm(total=len(cases), desc=task.name, disable=not self.is_main_process) as progress:

@@ -110,7 +110,9 @@ def judge_prompt(
         transcript=condition == "with_context" and bool(values["transcript"].strip()),
     )
     # All slots are filled in one pass, so that a text containing "[rationale]" is not expanded.
-    return (Message("user", _SLOT.sub(lambda match: values[match[1]], template)),)
+    slot = _SLOT.search(template)
+    shared = slot.start() if slot else 0
+    return (Message("user", _SLOT.sub(lambda match: values[match[1]], template), shared),)
 
 
 def judge_score(reply: str) -> int | None:

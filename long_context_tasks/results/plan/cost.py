@@ -7,7 +7,8 @@ Tokens are counted as they are sent, without the chat template, which adds a few
   are listed separately as ``history_tokens``, at the expected length of an answer.
 - A task by likelihood sends every candidate as a separate text.
 
-If there is a prefix cache (:mod:`.prefixes`), every prompt is rendered and encoded, to find how much of it earlier prompts share.
+If there is a prefix cache (:mod:`.prefixes`), every prompt is rendered and encoded, to find how much of it earlier prompts share. Rules
+and prices are those of a dated table (:mod:`.prices`).
 """
 
 import math
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import load_task
-from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
-from long_context_tasks.schema import Case, InputError, LoadedTask, Options
+from long_context_tasks.results.plan.prefixes import Encode, Order, Prompts, Shared
+from long_context_tasks.results.plan.prices import PrefixCache, Price, Rate
+from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import Table
@@ -31,23 +33,6 @@ _NAMED = 5
 QUIET_SECONDS = 2.0
 """The progress bar appears only after this time."""
 _ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
-
-
-@dataclass(frozen=True)
-class Rate:
-    """Tokens per second over all concurrent requests, both above 0."""
-
-    prompt: float
-    answer: float
-
-
-@dataclass(frozen=True)
-class Price:
-    """Prices per million tokens."""
-
-    prompt: float
-    completion: float
-    cached: float | None = None  # of prompt tokens that the provider has in its cache; None if unknown
 
 
 @dataclass(frozen=True)
@@ -87,13 +72,17 @@ class TaskPlan:
         The model also reads its own earlier answers, but no cached tokens.
         """
         sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
-        return (sent / rate.prompt + self.answer_tokens / rate.answer) / 3600
+        return rate.seconds(sent, self.answer_tokens) / 3600
 
-    def price(self, price: Price, tokenizer: str, cached: int = 0) -> float:
+    def price(self, price: Price, tokenizer: str, cache: PrefixCache | None = None) -> float:
         """Return the price in this tokenizer's tokens; the model's earlier answers count as not cached."""
-        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
-        from_cache = cached * (price.prompt if price.cached is None else price.cached)
-        return (sent * price.prompt + from_cache + self.answer_tokens * price.completion) / 1_000_000
+        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
+        cost = sent * price.prompt + self.answer_tokens * price.completion
+        if cache is not None and self.shared is not None:
+            kept = cache.storage * (cache.lifetime or 0) / 60
+            cost += self.shared.written * (price.prompt * (cache.write - 1) + kept)
+            cost += self.shared.cached * price.prompt * (cache.read - 1)
+        return cost / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,11 @@ class PlanSettings:
     answer_tokens: int | None = None  # expected length of an answer; None for the task's budget, the maximum
     repeats: int = 1  # number of times every case is asked
     cache: PrefixCache | None = None  # prefix cache whose hits are estimated; None to not compare prompts
+    order: Order = "cases"  # in which prompts reach the cache
     encode: Encode | None = None  # encodes a text in ``tokenizer``; required for a cache
+    rate: Rate | None = None
+    price: Price | None = None
+    table: str = ""  # the table of the cache and the price, with its date; empty if neither is from one
 
 
 @dataclass(frozen=True)
@@ -130,15 +123,15 @@ class CostPlan:
             shared=shared if self.settings.cache else None,
         )
 
-    def table(self, model: str, rate: Rate | None, price: Price | None) -> Table:
+    def table(self, model: str) -> Table:
         """Return a table with a row for each task, and totals."""
-        rows = [self._cells(task, rate, price) for task in (*self.tasks, self.total)]
+        rows = [self._cells(task) for task in (*self.tasks, self.total)]
         known = self.settings.window
         window = f"window {known:,}" if known else "window unknown: everything is assumed to fit"
         title = f"{f'{model}: ' if model else ''}tokens, {window}"
         return Table("plan", title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
-    def _cells(self, task: TaskPlan, rate: Rate | None, price: Price | None) -> dict[str, str]:
+    def _cells(self, task: TaskPlan) -> dict[str, str]:
         """Return the cells of a task's row by their headings."""
         tokenizer = self.settings.tokenizer
         counts = {"cases": task.cases, "left out": len(task.does_not_fit), "requests": task.requests}
@@ -149,23 +142,22 @@ class CostPlan:
             counts |= {"unique": task.shared.unique, "cached": task.shared.cached}
         counts |= {"own history": task.history_tokens, "answers": task.answer_tokens}
         counts["longest"] = task.longest.get(tokenizer, 0)
-        costs = {name.replace("_", ", "): cost for name, cost in self._costs(task, rate, price).items()}
+        costs = {name.replace("_", ", "): cost for name, cost in self._costs(task).items()}
         return {
             "task": task.task,
             **{name: f"{count:,}" for name, count in counts.items()},
             **{name: f"{cost:,.2f}" for name, cost in costs.items() if cost is not None},
         }
 
-    def _costs(self, task: TaskPlan, rate: Rate | None, price: Price | None) -> dict[str, float | None]:
+    def _costs(self, task: TaskPlan) -> dict[str, float | None]:
         """Return hours and price, also with a cache if the plan has one; None if the rate or price is unknown."""
-        tokenizer = self.settings.tokenizer
+        tokenizer, rate, price = self.settings.tokenizer, self.settings.rate, self.settings.price
         costs = {"hours": task.hours(rate, tokenizer) if rate else None}
         if task.shared:
             costs["hours_cached"] = task.hours(rate, tokenizer, task.shared.cached) if rate else None
         costs["price"] = task.price(price, tokenizer) if price else None
         if task.shared:
-            known = price if price and price.cached is not None else None
-            costs["price_cached"] = task.price(known, tokenizer, task.shared.cached) if known else None
+            costs["price_cached"] = task.price(price, tokenizer, self.settings.cache) if price else None
         return costs
 
     def notes(self) -> list[str]:
@@ -181,12 +173,11 @@ class CostPlan:
                 "In conversations every turn sends the history again: its known texts count as prompts, the model's own earlier answers "
                 "as own history."
             )
-        if (cache := self.settings.cache) and (shared := self.total.shared) and shared.tokens:
-            size = "that holds everything" if cache.size is None else f"of {cache.size:,} tokens"
+        lines += [*self._cache_notes(), *([self.settings.table] if self.settings.table else [])]
+        above = self.settings.price and self.settings.price.above
+        if above and self.total.longest.get(self.settings.tokenizer, 0) > above:
             lines.append(
-                f"A cache {size}, with hits from {max(cache.least, cache.step):,} tokens in steps of {cache.step}, holds {shared.cached:,} of "
-                f"{shared.tokens:,} prompt tokens ({shared.cached / shared.tokens:.1%}). All tokens divided by unique tokens: "
-                f"{shared.tokens / max(1, shared.unique):.2f}. Requests are sent one after the other, {_ORDERS[cache.order]}."
+                f"A prompt of over {above:,} tokens costs more; the plan takes the lower price for all."
             )
         lines += [
             f"{task.task}: {len(task.does_not_fit)} of {task.cases} cases do not fit the window: {first_names(task.does_not_fit)}"
@@ -197,12 +188,33 @@ class CostPlan:
             lines.append(f"A judge reads the answers of {', '.join(judged)}; its calls are not in the plan.")
         return lines
 
-    def document(self, model: str, rate: Rate | None, price: Price | None) -> dict[str, Any]:
+    def _cache_notes(self) -> list[str]:
+        cache, shared = self.settings.cache, self.total.shared
+        if cache is None or shared is None or not shared.tokens:
+            return []
+        size = "that holds everything" if cache.size is None else f"of {cache.size:,} tokens"
+        steps = "that end at a mark" if cache.hits == "marks" else f"in steps of {cache.step:,}"
+        lines = [
+            f"A cache {size}, with hits from {max(cache.least, cache.step):,} tokens on {steps}, holds {shared.cached:,} of "
+            f"{shared.tokens:,} prompt tokens ({shared.cached / shared.tokens:.1%}). All tokens divided by unique tokens: "
+            f"{shared.tokens / max(1, shared.unique):.2f}. Requests are sent one after the other, {_ORDERS[self.settings.order]}."
+        ]
+        if cache.hits == "marks" and not shared.cached:
+            lines.append("Only marked beginnings are found: --split-messages shows the price with marks.")
+        if cache.lifetime and shared.cached and self.settings.rate is None:
+            lines.append(
+                f"An entry is lost {cache.lifetime:g} minutes after its last use; the plan counts that only with --rate-prompt and "
+                "--rate-answer."
+            )
+        return lines
+
+    def document(self, model: str) -> dict[str, Any]:
         """Return the plan for ``--json``."""
+        settings = self.settings
         *tasks, total = (
             {
                 name: value
-                for name, value in (asdict(task) | self._costs(task, rate, price)).items()
+                for name, value in (asdict(task) | self._costs(task)).items()
                 if name != "shared" or self.settings.cache
             }
             for task in (*self.tasks, self.total)
@@ -212,8 +224,9 @@ class CostPlan:
             "tokenizer": self.settings.tokenizer,
             "window": self.settings.window,
             "repeats": self.settings.repeats,
-            **({"cache": asdict(self.settings.cache)} if self.settings.cache else {}),
-            "rate": asdict(rate) if rate else None,
+            **({"cache": {**dict(settings.cache), "order": settings.order}} if settings.cache else {}),
+            "rate": asdict(settings.rate) if settings.rate else None,
+            "prices": {**dict(settings.price), "table": settings.table} if settings.price else None,
             "tasks": tasks,
             "total": total,
             "not_planned": [{"task": task, "message": message} for task, message in self.not_planned.items()],
@@ -266,7 +279,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
         except InputError as error:
             failed[name] = str(error)
     if settings.cache is not None:
-        shared = prompts.shared(settings.cache)
+        shared = prompts.shared(settings.cache, settings.order, settings.rate)
         planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]
     return CostPlan(tuple(planned), failed, settings)
 
@@ -277,30 +290,37 @@ def _add_prompts(
     """Add the prompts of the cases that fit, in the order of a run."""
     encode = settings.encode
     assert encode is not None  # given with a cache
+    answer = _expected_answer(task, settings)
     for case in task.cases.cases:
-        for texts in [] if case.id in left_out else _requests(task, case):
-            tokens = [token for text in texts for token in encode(text)]
+        for messages in [] if case.id in left_out else _requests(task, case):
+            marked, parts = 0, list[Sequence[int]]()
+            for message in messages:
+                marked = len(parts) + 1 if message.shared else marked
+                parts += [encode(text) for text in message.texts()]
             for _ in range(settings.repeats):
                 # Log-likelihoods of a prompt's own tokens are computed from all of it, so no cache helps.
-                prompts.add(task.name, tokens, cacheable=not task.by_likelihood)
+                prompts.add(task.name, parts, marked=marked, answer=answer, cacheable=not task.by_likelihood)
 
 
-def _requests(task: LoadedTask, case: Case) -> list[list[str]]:
-    """Return the texts of each prompt of a case, without the model's earlier answers."""
+def _expected_answer(task: LoadedTask, settings: PlanSettings) -> int:
+    if settings.answer_tokens is None or task.by_likelihood:
+        return task.answer_budget
+    return min(settings.answer_tokens, task.answer_budget)  # no answer exceeds the budget
+
+
+def _requests(task: LoadedTask, case: Case) -> list[list[Message]]:
+    """Return the messages of each prompt of a case, without the model's earlier answers."""
     if task.candidates is not None:
-        return [[text] for text in task.candidates(case, task.cases.documents)]
+        return [[Message("user", text)] for text in task.candidates(case, task.cases.documents)]
     turns = range(len(case.turns) if task.is_conversation else 1)
-    return [[message.content for message in task.messages(case, turn, [None] * turn)] for turn in turns]
+    return [task.messages(case, turn, [None] * turn) for turn in turns]
 
 
 def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
     plans = [plan_case(task, case, settings.counters) for case in task.cases.cases]
     fitting = [plan for plan in plans if _fits(task, plan, settings)]
     left_out = {plan.case for plan in plans} - {plan.case for plan in fitting}
-    expected = task.answer_budget
-    if settings.answer_tokens is not None and not task.by_likelihood:
-        # No answer exceeds the budget.
-        expected = min(settings.answer_tokens, expected)
+    expected = _expected_answer(task, settings)
     return TaskPlan(
         task=task.name,
         cases=len(plans),
@@ -341,7 +361,7 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) 
         if len(known) == len(counters):
             # Skip rendering: a plan of a thousand long prompts would take minutes.
             return CasePlan(case.id, 1, 1, known, 0, known, 2)
-    texts = _requests(task, case)
+    texts = [[message.content for message in messages] for messages in _requests(task, case)]
     sums, longest = {}, {}
     for name, counter in counters.items():
         # The turns of a conversation repeat their texts, and each is counted once.

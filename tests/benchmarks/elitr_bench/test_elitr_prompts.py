@@ -34,10 +34,10 @@ def case(**inputs: Any) -> Case:
 def test_golden_prompts(row: dict[str, Any]) -> None:
     if "judge" in row:
         prompt = prompts.judge_prompt(*row["texts"], judge=row["judge"], language=row["language"])
-        sent = [vars(message) for message in prompts.judge_conversation(prompt, row["judge"])]
+        sent = [message.chat() for message in prompts.judge_conversation(prompt, row["judge"])]
     else:
         messages = prompts.conversation(*row["conversation"], **row["settings"])
-        sent = [vars(message) for message in messages]
+        sent = [message.chat() for message in messages]
     assert sent == row["sent"]
 
 

@@ -38,7 +38,7 @@ def transcripts(archives: Archives) -> dict[str, str]:
 
 
 def _plain(messages: list[Message]) -> list[dict[str, str]]:
-    return [vars(message) for message in messages]
+    return [message.chat() for message in messages]
 
 
 def _same_hash(sent: Any, row: dict[str, Any]) -> bool:

@@ -44,8 +44,9 @@ def judge_message(name: str, criterion: str, section: str, summary: str) -> Mess
     family = name.removesuffix(_USER)
     document_slot, summary_slot = _SLOTS[family]
     # The section first, as in the official code: a slot inside a section is replaced by the summary.
-    text = template(f"{family}_{criterion}").replace(document_slot, section).replace(summary_slot, summary)
-    return Message("system" if name == family else "user", text)
+    prompt = template(f"{family}_{criterion}")
+    text = prompt.replace(document_slot, section).replace(summary_slot, summary)
+    return Message("system" if name == family else "user", text, prompt.index(document_slot))
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
