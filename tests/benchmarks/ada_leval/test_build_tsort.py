@@ -151,14 +151,20 @@ def test_all_orders_occur_and_the_first_cases_cover_all_books(tmp_path):
 
 
 def test_books_that_give_no_case_are_not_read(tmp_path):
-    books = {f"b{i}": plain_book(300, name=f"v{i}") for i in range(5)}
-    every = built(tmp_path, books, lengths=(2000, 4000))
-    fewer = built(tmp_path, books, lengths=(2000, 4000), n=2)
-    assert all(fewer[length].cases == cases.cases[:2] for length, cases in every.items())
+    # The third and fifth book are too short for the greater length.
+    books = {f"b{i}": plain_book(80 if i in (2, 4) else 300, name=f"v{i}") for i in range(7)}
+    every = built(tmp_path, books, lengths=(2000, 16_000))
+    assert {case.cluster for case in every[2000].cases} >= {"b2", "b4"}
+    fewer = built(tmp_path, books, lengths=(2000, 16_000), n=3)
+    assert all(fewer[length].cases == cases.cases[:3] for length, cases in every.items())
     sources = json.loads((tmp_path / FAMILY / "manifest.json").read_text())["sources"]
-    assert [row["book"] for row in sources] == ["b0", "b1"]
+    assert [row["book"] for row in sources] == ["b0", "b1", "b2", "b3"]
+    fewer = built(tmp_path, books, lengths=(2000, 16_000), n=4)
     with sqlite3.connect(tmp_path / FAMILY / "documents.sqlite") as table:
-        assert table.execute("SELECT key FROM documents ORDER BY key").fetchall() == [("b0",), ("b1",)]
+        # The fifth book was read, but is in no case.
+        assert [key for (key,) in table.execute("SELECT key FROM documents ORDER BY key")] == [
+            *("b0", "b1", "b2", "b3", "b5"),
+        ]
 
 
 def test_same_seed_same_bytes_other_seed_other_orders(tmp_path):

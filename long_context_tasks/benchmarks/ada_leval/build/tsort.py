@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache, partial
-from math import factorial, fsum, log
+from math import factorial, fsum, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -426,14 +426,17 @@ def _read_and_choose(
     books = work.over(unread_books(source), "reading and encoding books", "book")
     made = work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books)
     read: list[_BookCases] = []
-    # Number of books that begin with a case of a length. A case of each book comes before the second of any.
+    # Number of books that begin with a case of a length. A case of each book comes before the second of any, so that a
+    # length with n of them needs no more books.
     begun: Counter[int] = Counter()
     for _, book in unique(((book.place, book) for book in made), no_books(source)):
-        read.append(replace(book, document=""))  # whole corpora do not fit into memory
-        if book.document:
+        missing = {plan.length for plan in plans if settings.n is None or begun[plan.length] < settings.n}
+        cases = {length: own if length in missing else [] for length, own in book.cases.items()}
+        if any(map(any, cases.values())):
             writer.add_documents([(book.id, book.document)])
-        begun.update(length for length, cases in book.cases.items() if cases and cases[0] is not None)
-        if settings.n is not None and all(begun[plan.length] >= settings.n for plan in plans):
+        begun.update(length for length, own in cases.items() if own and own[0] is not None)
+        read.append(replace(book, document="", cases=cases))  # whole corpora do not fit into memory
+        if all(begun[length] >= (settings.n or inf) for length in missing):
             break
     if not any(book.source["taken"] for book in read):
         others = ", ".join(sorted({book.source["form"] for book in read}))
