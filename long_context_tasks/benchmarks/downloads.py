@@ -222,6 +222,22 @@ def hub_answers(data_set: str) -> bool:
     return True
 
 
+def in_hub_caches(data_set: str) -> bool:
+    """Return whether the hub's libraries may have a data set in their caches."""
+    from huggingface_hub import constants
+
+    places = (
+        (constants.HF_HUB_CACHE, f"datasets--{data_set.replace('/', '--')}"),
+        (
+            os.environ.get("HF_DATASETS_CACHE") or f"{constants.HF_HOME}/datasets",
+            data_set.replace("/", "___"),
+        ),
+    )
+    return any(
+        path.name.lower() == name.lower() for folder, name in places for path in Path(folder).glob("*")
+    )
+
+
 @contextmanager
 def without_downloads() -> Iterator[None]:
     """Use only the caches of the hub's libraries in this block, without any download."""

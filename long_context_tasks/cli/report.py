@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,13 +35,13 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import one_line, read_yaml, write_whole
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.case_pages import ShownCase
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import CollectedRuns
     from long_context_tasks.results.compare import Comparisons
     from long_context_tasks.results.sections import SectionOptions
     from long_context_tasks.schema import LoadedTask
     from long_context_tasks.schema.report import Section, Table
+    from long_context_tasks.site.cases import KeptLists
     from long_context_tasks.site.contents import SiteOptions
 
 _MOST_NOT_COMPARED = 20
@@ -201,6 +202,7 @@ def site(
         results,
         models,
         "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
+        cases=out is not None,
     )
     options = SectionOptions(metric, data_dir, cases, bins)
     failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
@@ -212,14 +214,17 @@ def site(
         lengths = family_lengths(collected.collection, cells, chances(cells), limit)
         give(None, effective_lengths=[length_document(length) for length in lengths])
     if out is not None:
+        from long_context_tasks.site.cases import KeptLists
         from long_context_tasks.site.contents import site_contents
 
         contents, notes = site_contents(
             collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
         )
-        shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
+        kept = KeptLists(collected.collection, cells, contents.label_titles, out)
+        shown = cases_of(collected, data_dir, private=private, kept=kept) if with_cases else iter(())
         contents = replace(contents, title=title, submit_to=submit_to)
-        _write_site(out, collected, cells, shown, contents, notes)
+        _write_site(out, collected, cells, shown, contents, notes, kept)
+        collected.collection.reuse.save()
     end_with_problems(problems)
 
 
@@ -296,9 +301,10 @@ def _write_site(
     out: Path,
     collected: "CollectedRuns",
     cells: "Sequence[Cell]",
-    cases: "Iterator[ShownCase]",
+    cases: Iterator[Any],
     contents: "SiteOptions",
     notes: Sequence[str],
+    kept: "KeptLists",
 ) -> None:
     from long_context_tasks.results.tables import FILES, write_tables
     from long_context_tasks.site.build import build_site
@@ -306,7 +312,7 @@ def _write_site(
     for note in notes:
         warn(f"note: {note}")
     collection = replace(collected.collection, notes=(*collected.collection.notes, *notes))
-    built = build_site(out, collection, cells, cases, replace(contents, downloads=FILES))
+    built = build_site(out, collection, cells, cases, replace(contents, downloads=FILES), kept)
     paths = write_tables(out, collection, cells, contents.lengths)
     several = "" if built.cases == 1 else "s"
     say(
@@ -336,49 +342,85 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 
 
 def collected_cells(
-    results: Sequence[Path], models: "Path | None", expected: str
+    results: Sequence[Path], models: "Path | None", expected: str, *, cases: bool = False
 ) -> "tuple[CollectedRuns, list[Cell]]":
-    """Read runs and print their problems and notes; ``expected`` describes valid input for the error."""
+    """Read runs and print their problems and notes.
+
+    ``expected`` describes valid input for the error; ``cases`` is whether they are read once more.
+    """
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.results.models import NO_MODELS, read_models
+    from long_context_tasks.results.reuse import kept_reports
 
     known = NO_MODELS if models is None else read_models(models)
-    collected = collect_with_files(results, known)
+    collected = collect_with_files(results, known, kept_reports(), cases=cases)
     tell(collected.collection.problems, collected.collection.notes)
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    return collected, cells_of(collected.collection, versions)
+    cells = cells_of(collected.collection, versions)
+    collected.collection.reuse.save()
+    return collected, cells
 
 
 def cases_of(
-    collected: "CollectedRuns", data_dir: Path | None, *, private: bool = False, inputs: bool = True
-) -> "Iterator[ShownCase]":
-    """Yield the cases of all runs, task by task, as the cards allow them to be shown; ``inputs``: with prompts and gold answers."""
+    collected: "CollectedRuns",
+    data_dir: Path | None,
+    *,
+    private: bool = False,
+    inputs: bool = True,
+    kept: "KeptLists | None" = None,
+) -> Iterator[Any]:
+    """Yield each :class:`ShownCase` of all runs, task by task, as the cards allow them to be shown.
+
+    Args:
+        inputs: with prompts and gold answers.
+        kept: lists of cases of an earlier site, which are yielded in place of the same cases.
+    """
     from long_context_tasks.hosts.stored import Places, load_task
-    from long_context_tasks.results.case_pages import MOST_FOR_PAGES, shown_cases
+    from long_context_tasks.results.case_pages import MOST_FOR_PAGES, data_state, shown_cases
     from long_context_tasks.results.checks import reason
     from long_context_tasks.schema.case_folder import NotInCache
 
-    # Only one task is in memory at a time: its texts may be large.
-    loaded: tuple[str, LoadedTask | None] = ("", None)
-    by_task = sorted(collected.evaluations.items(), key=lambda item: item[1].run.task_key)
-    for run, evaluation in by_task:
-        key = evaluation.run.task_key
-        if inputs and key != loaded[0]:
+    places = Places(data_dir)
+    by_task = groupby(
+        sorted(collected.evaluations.items(), key=lambda item: item[1].run.task_key),
+        key=lambda item: item[1].run.task_key,
+    )
+    for _, runs in by_task:
+        # Only one task is in memory at a time: its texts may be large.
+        task: LoadedTask | None = None
+        tried = not inputs
+        state = None
+        for run, evaluation in runs:
+            if kept is not None:
+                state = state or data_state(evaluation.run, places)
+                if not tried and (found := kept.find(run, private, state, True)):
+                    yield found
+                    continue
+            if not tried:
+                tried = True
+                try:
+                    task = load_task(evaluation.run, places, MOST_FOR_PAGES)
+                except (
+                    Exception
+                ) as error:  # a plug-in may fail; each page of the run says that the data are missing
+                    if isinstance(error, NotInCache) or not isinstance(error, InputError):
+                        warn(
+                            f"note: {evaluation.run.task}: no prompts or gold answers on pages: {reason(error)}"
+                        )
+            if kept is not None and (found := kept.find(run, private, state, task is not None)):
+                yield found
+                continue
             try:
-                loaded = (key, load_task(evaluation.run, Places(data_dir), MOST_FOR_PAGES))
-            except Exception as error:  # a plug-in may fail
-                loaded = (key, None)  # each page of the run says that the data are missing
-                if isinstance(error, NotInCache) or not isinstance(error, InputError):
-                    warn(f"note: {evaluation.run.task}: no prompts or gold answers on pages: {reason(error)}")
-        try:
-            yield from shown_cases(run, evaluation, loaded[1], private=private)
-        except Exception as error:
-            # A later judge's scores can be intact while the responses they belong to are damaged; or a plug-in cannot make the prompt.
-            warn(f"single cases of {evaluation.run} end here: {reason(error)}")
+                yield from shown_cases(run, evaluation, task, private=private)
+            except Exception as error:
+                if kept is not None:
+                    kept.forget(run)
+                # A later judge's scores can be intact while the responses they belong to are damaged; or a plug-in cannot make the prompt.
+                warn(f"single cases of {evaluation.run} end here: {reason(error)}")
 
 
 @app.command(

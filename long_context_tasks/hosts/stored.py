@@ -16,6 +16,7 @@ import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, NotInCache, read_manifest
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import Response
 
 if TYPE_CHECKING:  # most runs have no judge
@@ -122,6 +123,24 @@ class StoredCase:
             if len(values) != len(self.responses):
                 raise ValueError(f"has values for {len(values)} of {len(self.responses)} turns")
         return self
+
+    def as_json(self) -> str:
+        """Return the case as JSON; :meth:`of_json` is the inverse. Raise TypeError or ValueError if labels are not JSON."""
+        row = dict(self.__dict__, responses=[(each.text, each.status) for each in self.responses])
+        return json.dumps(row)
+
+    @classmethod
+    def of_json(cls, text: str) -> "StoredCase":
+        row = loads(text)
+        row["responses"] = tuple(Response(*each) for each in row["responses"])
+        row["scores"] = {name: tuple(values) for name, values in row["scores"].items()}
+        row["verdicts"] = tuple(map(tuple, row["verdicts"]))
+        for name in ("reasons", "log_likelihoods", "num_candidate_tokens", "turn_labels", "tokens"):
+            row[name] = None if row[name] is None else tuple(row[name])
+        # Validated before it was written; once more would take most of the time.
+        case = object.__new__(cls)
+        case.__dict__.update(row)
+        return case
 
 
 @dataclass(frozen=True, config=_FROM_FILES)

@@ -24,6 +24,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 NOVELS, DEBATES = "novels", "debates"
+CARRIER_KINDS = {"books": NOVELS, "debates": DEBATES}  # by the domain of the cases
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import StoredCase
+from long_context_tasks.hosts.stored import CASES_SHA256, Places, StoredCase, StoredRun, options_of
 from long_context_tasks.results.evaluations import Evaluation, TurnScores, scored_cases
+from long_context_tasks.results.reuse import file_state, files_in
 from long_context_tasks.schema import Case, InputError, LoadedTask
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.response import Response
 
 MOST_FOR_PAGES = 1_000_000
@@ -38,6 +41,24 @@ class ShownCase:
     turns: tuple[ShownTurn, ...]  # one or more
     withheld: str = ""  # why something is not shown, in a sentence or two; empty if everything is
     tokens: tuple[int, int] | None = None  # see StoredCase
+
+
+def data_state(run: StoredRun, places: Places) -> list[Any]:
+    """Return values that change with the files from which a run's task is loaded, fit for JSON."""
+    try:
+        options = options_of(run, places)
+        spec = catalogue.parse_task(run.task)
+    except InputError:
+        return []  # loading the task fails as well
+    published = [file for name in (spec.benchmark, "carriers") for file in files_in(data_dir(options, name))]
+    named = [value for name in options.names() if isinstance(value := getattr(options, name), Path)]
+    # An untrusted run may name any folder, and built cases lie in it or one below.
+    own = [
+        file_state(path)
+        for place in named
+        for path in (place, *sorted(place.glob("*")), *sorted(place.glob("*/*")))
+    ]
+    return [run.task_key, run.provenance.get(CASES_SHA256), published, own]
 
 
 def may_show(spec: catalogue.TaskSpec) -> dict[str, bool]:
@@ -166,4 +187,6 @@ def _label_text(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if type(value) is int:
+        return str(value)  # many times faster
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -21,6 +21,8 @@ from long_context_tasks.stats.means import RATES, Mean, Scale, mean_of_scores
 _KEYS = ("model", "task", "version", "judge", "settings")
 _SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
 """Columns of ``RUNS`` that all runs of a cell have in common."""
+_OF_CELL = (*_SHARED, "settings", "host", "made", "headline", "metrics", "points", "n_truncated")
+"""Columns of ``RUNS`` from which a cell is made, besides the scores."""
 _TURN = ("case", "turn")
 _TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
 _LIMITED = "lct_n"
@@ -75,20 +77,29 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     # Nulls are filled because rank() would leave runs without a judge out.
     key = pl.struct(pl.col(name).cast(pl.String()).fill_null("") for name in _KEYS)
     numbered = collection.runs.with_columns(key.rank("dense").cast(pl.Int64()).alias("cell"))
-    joined = _with_cells(collection.scores, numbered, "host")
     graded = _graded(collection)
-    repeats = _repeats(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
-    by_cell: dict[int, dict[str, pl.DataFrame]] = {}
-    averaged = _averaged(joined).partition_by("cell", "metric", as_dict=True, maintain_order=True)
-    for (cell, metric), part in averaged.items():
-        by_cell.setdefault(int(cell), {})[str(metric)] = part
-    available = _available(numbered, collection.scores)
     runs = numbered.sort(_WHEN, maintain_order=True)
-    cells = []
-    for (number,), part in runs.partition_by("cell", as_dict=True, maintain_order=True).items():
-        if metrics := by_cell.get(number):
-            rows = part.rows(named=True)
-            cells.append(_cell(rows, metrics, repeats.get(number, (0, None)), available[number], graded))
+    parts = runs.partition_by("cell", as_dict=True, maintain_order=True)
+    rows = {int(number): part.rows(named=True) for (number,), part in parts.items()}
+    keys = {number: _cell_key(collection, of_cell, graded) for number, of_cell in rows.items()}
+    found = {number: collection.reuse.find(Cell, key) for number, key in keys.items()}
+    missing = numbered.filter(
+        pl.col("cell").is_in([number for number, cell in found.items() if cell is None])
+    )
+    # Task by task, because the scores of all cells with the columns of their runs need much memory.
+    for of_task in missing.partition_by("task", maintain_order=True):
+        joined = _with_cells(collection.scores, of_task, "host")
+        repeats = _repeats(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
+        by_cell: dict[int, dict[str, pl.DataFrame]] = {}
+        averaged = _averaged(joined).partition_by("cell", "metric", as_dict=True, maintain_order=True)
+        for (cell, metric), part in averaged.items():
+            by_cell.setdefault(int(cell), {})[str(metric)] = part
+        for number, metrics in by_cell.items():
+            made = _cell(rows[number], metrics, repeats.get(number, (0, None)), graded)
+            collection.reuse.keep(Cell, keys[number], made)
+            found[number] = made
+    available = _available(numbered, collection.scores)
+    cells = [replace(cell, n_available=available[number]) for number, cell in found.items() if cell]
     newest: dict[str, int] = {}
     for cell in cells:
         today = (versions or {}).get(cell.benchmark, 0)
@@ -99,6 +110,16 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
             *(cell.benchmark, cell.task, cell.model, cell.judge or "", cell.settings),
             -cell.version,
         ),
+    )
+
+
+def _cell_key(
+    collection: Collection, runs: Sequence[Mapping[str, Any]], graded: Set[tuple[str, str]]
+) -> bytes | None:
+    """Return the key of everything that decides about a cell; see :meth:`Collection.key`."""
+    between = sorted(metric for family, metric in graded if family == runs[-1]["family"])
+    return collection.key(
+        Cell, [run["run"] for run in runs], [[run[name] for name in _OF_CELL] for run in runs], between
     )
 
 
@@ -185,7 +206,6 @@ def _cell(
     runs: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, pl.DataFrame],
     repeats: tuple[int, float | None],
-    n_available: int,
     graded: Set[tuple[str, str]],
 ) -> Cell:
     """Build a cell from its runs, oldest first, and the averaged turns of each metric."""
@@ -217,7 +237,7 @@ def _cell(
         run_sd=None if metrics[names[0]]["repeats"].max() == 1 else repeats[1],
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
-        n_available=n_available,
+        n_available=0,  # depends on other cells
         hosts=tuple(sorted({str(run["host"]) for run in runs})),
         made=str(newest["made"]),
         runs=tuple(str(run["run"]) for run in runs),
@@ -239,7 +259,7 @@ def mean_of(values: pl.DataFrame, scale: Scale | None, *, graded: bool = False) 
         scale: of the metric, see :func:`scale_of`.
         graded: whether the metric has values between 0 and 1. A single cluster then gets no interval even if its score is 0 or 1.
     """
-    rows = zip(values["value"], values["reason"], values["std"], strict=True)
+    rows = zip(*(values[name].to_list() for name in ("value", "reason", "std")), strict=True)
     mean = mean_of_scores(
         [Score(value, reason, std or 0.0) for value, reason, std in rows],
         values["cluster"].to_list(),

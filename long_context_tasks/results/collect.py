@@ -1,10 +1,12 @@
 """Runs under some folders and in bundles, read into the tables of :mod:`long_context_tasks.results.tidy`."""
 
 import hashlib
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
-from long_context_tasks.hosts.stored import OtherTask
+from long_context_tasks.hosts.stored import OtherTask, StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import Failures, check_means, check_version, checked_turns, left_out
 from long_context_tasks.results.evaluations import (
@@ -28,6 +30,7 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
+from long_context_tasks.results.reuse import NO_REUSE, Reuse, file_digest, frame_bytes
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
@@ -38,10 +41,24 @@ from long_context_tasks.schema.secrets import without_secrets
 _LONGEST = 64
 _NAMED = 8  # skipped tasks in a note; a run of MMLU has dozens
 _ENDS = 65_536
+# Fields of a run that decide how its files are read, and its row of RUNS.
+_FACTS = (
+    "host",
+    "model",
+    "task",
+    "options",
+    "label",
+    "made",
+    "numbers",
+    "headline",
+    "points",
+    "judge",
+    "provenance",
+)
 _Sourced = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
-_Labels = dict[str, tuple[str | None, ...]]
-"""The labels of each turn of a case as JSON, by the id of the case."""
+_Labels = dict[str, tuple[Any, tuple[str | None, ...]]]
+"""The labels of a case and its turns as the host has them, and those of each turn as JSON, by the id of the case."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +76,9 @@ def collect(paths: Sequence[Path]) -> Collection:
     return collect_with_files(paths).collection
 
 
-def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> CollectedRuns:
+def collect_with_files(
+    paths: Sequence[Path], models: Models = NO_MODELS, reuse: Reuse = NO_REUSE, *, cases: bool = False
+) -> CollectedRuns:
     """Read all runs under some folders and in bundles.
 
     Runs are read one at a time, and only their scores stay in memory. A run found twice counts once. A file that cannot be used is named in
@@ -69,6 +88,8 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     Args:
         paths: folders that a host wrote to, or folders above; bundles, or folders that hold some.
         models: the user's names of models; others are shown by the names that hosts use.
+        reuse: keeps the scores of runs whose files have not changed.
+        cases: whether cases are read once more, so that it keeps them as well.
 
     Raises:
         InputError: a path does not exist.
@@ -88,16 +109,22 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     known: dict[str, _Labels] = {}
     failures: Failures = {}
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
+    contents: dict[str, str] = {}
     for key, (source, evaluation) in sourced.items():
         try:
-            check_version(evaluation)
-            scores = _scores(key, evaluation, known.setdefault(evaluation.run.task_key, {}), failures)
-            run = TidyRun(_row(key, source, evaluation, names[labels[key]], scores), labels[key], scores)
-            check_means(evaluation, run)
+            content = _content(key, evaluation) if reuse.enabled else ""
+            if not (content and (run := _kept(reuse, content, labels[key]))):
+                labels_of_task = known.setdefault(evaluation.run.task_key, {})
+                run = _tidy(key, evaluation, labels[key], labels_of_task, failures, reuse, content, cases)
         except InputError as error:
             problems.append(str(error))
         else:
-            read[key] = (run, evaluation)
+            row = {**run.row, "source": writable(source), "judge": names[labels[key]]}
+            read[key] = (replace(run, row=row), evaluation)
+            if content:
+                contents[key] = content
+                kept = partial(_kept_cases, reuse, content, evaluation.run)
+                read[key] = (read[key][0], replace(evaluation, kept=kept))
     for path, run, evaluation in bundled:
         key = run.row["run"]
         if key in read:
@@ -109,10 +136,13 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = separate_case_sets(runs, all_scores)
     evaluations = {key: evaluation for key, (_, evaluation) in read.items()}
+    reuse.save()
     runs, notes_on_names = _renamed(runs, evaluations, models)
     notes_on_names += [*_skipped(others), *left_out(failures)]
     return CollectedRuns(
-        Collection(runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names)),
+        Collection(
+            runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names), contents, reuse
+        ),
         evaluations,
         {key: run.label for key, (run, _) in read.items()},
         models,
@@ -267,20 +297,92 @@ def _label(evaluation: Evaluation) -> str:
     return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
-def _scores(run: str, evaluation: Evaluation, known: _Labels, failures: Failures) -> pl.DataFrame:
+def _content(key: str, evaluation: Evaluation) -> str:
+    """Return a hash of everything from which the scores and cases of a run are read; empty if they must be read each time."""
+    run = evaluation.run
+    # The card of a host's own task is the user's file.
+    if run.hosts_own:
+        return ""
+    given = [*(getattr(run, name) for name in _FACTS), getattr(run.read, "keywords", None), run.version]
+    stated = [
+        evaluation.judge,
+        evaluation.numbers,
+        evaluation.by_seed,
+        evaluation.description,
+        evaluation.stated,
+    ]
+    try:
+        files = [file_digest(path) for path in (*run.files, run.result_file, evaluation.rows) if path]
+    except OSError:
+        return ""  # reading the cases reports the reason
+    text = json.dumps([key, files, given, stated], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _kept(reuse: Reuse, content: str, label: str) -> TidyRun | None:
+    found = reuse.get(reuse.key("scores", content))
+    if found is None:
+        return None
+    row, _, scores = found.partition(b"\n")
+    return TidyRun(loads(row), label, pl.read_ipc(io.BytesIO(scores)))
+
+
+def _kept_cases(reuse: Reuse, content: str, run: StoredRun) -> Iterator[StoredCase]:
+    found = reuse.get(reuse.key("cases", content))
+    if found is None:
+        yield from run.cases()
+    else:
+        yield from map(StoredCase.of_json, pl.read_ipc(io.BytesIO(found))["case"])
+
+
+def _tidy(
+    key: str,
+    evaluation: Evaluation,
+    label: str,
+    known: _Labels,
+    failures: Failures,
+    reuse: Reuse,
+    content: str,
+    cases: bool,
+) -> TidyRun:
+    """Read a run and keep its scores and, if ``cases``, its cases under ``content``; ``known`` and ``failures`` are updated in place."""
+    check_version(evaluation)
+    failed: Failures = {}
+    texts: list[str] | None = [] if content and cases else None
+    scores = _scores(key, evaluation, known, failed, texts)
+    run = TidyRun(_row(key, evaluation, scores), label, scores)
+    check_means(evaluation, run)
+    if content and not failed:
+        row = json.dumps(run.row).encode()
+        reuse.put(reuse.key("scores", content), row + b"\n" + frame_bytes(scores))
+        if texts is not None:
+            reuse.put(reuse.key("cases", content), frame_bytes(pl.DataFrame({"case": texts})))
+    for part, error in failed.items():
+        failures.setdefault(part, error)
+    return run
+
+
+def _scores(
+    run: str, evaluation: Evaluation, known: _Labels, failures: Failures, texts: list[str] | None
+) -> pl.DataFrame:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first.
 
-    ``known`` holds the case labels from earlier runs of the task; it and ``failures`` are updated in place.
+    ``known`` holds the case labels from earlier runs of the task; it, ``failures`` and ``texts``, the cases as JSON, are updated in place.
     """
-    rows: list[tuple[str, str, int, int, str | None, str | None]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in ("case", "cluster", "turn", "repeat", "labels")}
+    reasons: list[str | None] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
-    for place, turn in enumerate(checked_turns(evaluation, _turns(evaluation, known, failures), failures)):
-        of_case = known[turn.case]
-        labels = of_case[turn.turn] if turn.turn < len(of_case) else None
-        cluster = turn.case if turn.cluster is None else turn.cluster
-        reason = turn.reason if turn.scores else NOT_SCORED
-        rows.append((writable(turn.case), writable(cluster), turn.turn, turn.repeat, reason, labels))
+    for place, turn in enumerate(
+        checked_turns(evaluation, _turns(evaluation, known, failures, texts), failures)
+    ):
+        _, of_case = known[turn.case]
+        columns["case"].append(writable(turn.case))
+        columns["cluster"].append(writable(turn.case if turn.cluster is None else turn.cluster))
+        columns["turn"].append(turn.turn)
+        columns["repeat"].append(turn.repeat)
+        columns["labels"].append(of_case[turn.turn] if turn.turn < len(of_case) else None)
+        reasons.append(turn.reason if turn.scores else NOT_SCORED)
         for name in turn.scores:
             # A metric may appear late.
             values.setdefault(name, [None] * place)
@@ -293,37 +395,37 @@ def _scores(run: str, evaluation: Evaluation, known: _Labels, failures: Failures
             f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
             "--predict_only"
         )
-    names = ("case", "cluster", "turn", "repeat", "reason", "labels")
-    frame = pl.DataFrame(rows, schema={name: SCORES[name] for name in names}, orient="row")
     metrics = sorted(values, key=lambda name: name != evaluation.headline)
-    frames = []
-    for name in metrics:
-        spread = stds.get(name, {})
-        more = [
-            pl.lit(run, pl.Categorical()).alias("run"),
-            pl.lit(name, pl.Categorical()).alias("metric"),
-            pl.Series("value", values[name], pl.Float64()),
-            pl.Series("std", [spread.get(place, 0.0) for place in range(len(rows))], pl.Float64())
-            if spread
-            else pl.lit(0.0).alias("std"),
-            *([] if name == metrics[0] else [pl.lit(None, pl.Categorical()).alias("reason")]),
-        ]
-        frames.append(frame.with_columns(more).select(*SCORES))
-    return pl.concat(frames)
+    n = len(reasons)
+    return pl.DataFrame(
+        {
+            "run": [run] * (n * len(metrics)),
+            **{name: column * len(metrics) for name, column in columns.items()},
+            "metric": [name for name in metrics for _ in range(n)],
+            "value": [value for name in metrics for value in values[name]],
+            "std": [stds.get(name, {}).get(place, 0.0) for name in metrics for place in range(n)],
+            # Only the headline has reasons.
+            "reason": [*reasons, *[None] * (n * (len(metrics) - 1))],
+        },
+        schema=SCORES,
+    ).select(*SCORES)
 
 
-def _turns(evaluation: Evaluation, known: _Labels, failures: Failures) -> Iterator[TurnScores]:
+def _turns(
+    evaluation: Evaluation, known: _Labels, failures: Failures, texts: list[str] | None
+) -> Iterator[TurnScores]:
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     for case, turns in scored_cases(evaluation):
-        # Only the host's files have labels; later judges' rows do not.
-        if case.id not in known:
-            labels = case.turn_labels or ({},) * len(case.responses)
+        if texts is not None:
+            texts.append(case.as_json())
+        labels = case.turn_labels or ({},) * len(case.responses)
+        if known.get(case.id, (None,))[0] != (case.labels, labels):
             added: Mapping[str, Any] = {}
             try:
                 added = benchmark.labels(case.id, case.labels)
             except Exception as error:  # of a plug-in, whose scores stay
                 failures.setdefault(f"{benchmark.name}: added labels", error)
-            known[case.id] = label_texts({**case.labels, **added}, labels)
+            known[case.id] = (case.labels, labels), label_texts({**case.labels, **added}, labels)
         yield from turns
 
 
@@ -347,14 +449,10 @@ def _short(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _row(
-    key: str, source: str, evaluation: Evaluation, judge: str | None, scores: pl.DataFrame
-) -> dict[str, Any]:
+def _row(key: str, evaluation: Evaluation, scores: pl.DataFrame) -> dict[str, Any]:
+    """Return a run's row of :data:`RUNS`, without its source and the judge's name, which depends on the other runs."""
     run = evaluation.run
-    try:
-        spec = catalogue.parse_task(run.task)
-    except InputError as error:
-        raise InputError(f"{source}: {run}: {error}") from error
+    spec = catalogue.parse_task(run.task)
     provenance = run.provenance
     metrics = scores["metric"].unique(maintain_order=True).cast(pl.String()).to_list()
     labels = loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
@@ -378,7 +476,7 @@ def _row(
         "options": as_json(run.options),
         "settings": as_json(settings_of(run)),
         "seed": seed_of(run),
-        "judge": judge,
+        "judge": None,
         "judge_settings": as_json(evaluation.description),
         "headline": evaluation.headline if evaluation.headline in metrics else metrics[0],
         "metrics": metrics,
@@ -390,7 +488,7 @@ def _row(
         "package": _text(evaluation.stated.get("package") or provenance.get("package")),
         "commit": _text(provenance.get("commit")),
         "provenance": as_json({k: value for k, value in provenance.items() if value is not None} | stated),
-        "source": source,
+        "source": "",
     }
     return {name: writable(value) if isinstance(value, str) else value for name, value in row.items()}
 

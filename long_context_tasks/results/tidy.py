@@ -2,11 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+
+from long_context_tasks.results.reuse import NO_REUSE, Reuse
 
 RUNS: dict[str, pl.DataType] = {
     "run": pl.String(),  # 16 digits of a hash of host, model, task, options, judge, time and label
@@ -62,6 +64,14 @@ class Collection:
     scores: pl.DataFrame  # see SCORES
     problems: tuple[str, ...] = ()  # files that could not be used, each with the reason and a remedy
     notes: tuple[str, ...] = ()  # remarks on the numbers, such as names shown as one model
+    # Hash of the files of each run, by its key; a run without one is computed from each time.
+    contents: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reuse: Reuse = field(default=NO_REUSE, repr=False)  # results of earlier reports
+
+    def key(self, kind: Any, runs: Iterable[str], *parts: Any) -> bytes | None:
+        """Return the key of a value that is made from the scores of some runs and from ``parts``; None if it cannot be kept."""
+        contents = [self.contents.get(run) for run in runs]
+        return None if None in contents else self.reuse.key(str(kind), contents, *parts)
 
     def scores_by_run(self) -> dict[str, pl.DataFrame]:
         parts = self.scores.partition_by("run", as_dict=True, maintain_order=True)

@@ -26,7 +26,15 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.files import loads, whole_folder, write_whole
 from long_context_tasks.site import words
-from long_context_tasks.site.cases import ChunkStore, PageNames, facts_of, write_cases
+from long_context_tasks.site.cases import (
+    CHUNKS,
+    CaseList,
+    ChunkStore,
+    KeptLists,
+    PageNames,
+    facts_of,
+    write_cases,
+)
 from long_context_tasks.site.contents import SiteOptions
 from long_context_tasks.site.pages import (
     benchmark_context,
@@ -68,21 +76,23 @@ def build_site(
     folder: Path,
     collection: Collection,
     cells: Sequence[Cell],
-    cases: Iterable[ShownCase] = (),
+    cases: Iterable[ShownCase | CaseList] = (),
     options: SiteOptions | None = None,
+    kept: KeptLists | None = None,
 ) -> BuiltSite:
     """Write the site into a temporary folder, then move it into place.
 
     Args:
         folder: new, empty, or with an earlier site, which is replaced; other files in it are kept.
-        cases: cases to show; each is read once and not kept in memory.
+        cases: cases to show; each is read once and not kept in memory. Those of a run stand together, or are a list from ``kept``.
+        kept: keeps the new lists of cases.
 
     Raises:
         InputError: the folder has other contents or cannot be written, or plotly is not installed.
     """
     plotly = _plotly()
     with _replaced(folder) as part:
-        n_cases = _Writer(part, collection, cells, options or SiteOptions(), plotly).write(cases)
+        n_cases = _Writer(part, collection, cells, options or SiteOptions(), plotly).write(cases, kept)
     files = [path for path in folder.rglob("*") if path.is_file()]
     return BuiltSite(
         index=folder / "index.html",
@@ -105,7 +115,7 @@ class _Writer:
     ) -> None:
         self.folder, self.collection, self.cells, self.options = folder, collection, cells, options
         self.plotly = plotly
-        self.store = ChunkStore(folder / "data")
+        self.store = ChunkStore(folder / CHUNKS)
         models = {model: words.slug(model) for model in sorted({cell.model for cell in cells}, key=str.lower)}
         tasks = {cell.task: words.slug(cell.task) for cell in cells}
         self.names = PageNames(models, tasks, facts_of(collection.runs))
@@ -113,10 +123,11 @@ class _Writer:
         self.leading, self.others = leading_cells(cells)
         self.breakdowns = label_breakdowns(collection, cells, options.label_values)
 
-    def write(self, cases: Iterable[ShownCase]) -> int:
+    def write(self, cases: Iterable[ShownCase | CaseList], kept: KeptLists | None) -> int:
         self.write_assets()
         by_run = {run: cell for cell in self.cells for run in cell.runs}
-        lists, n_cases = write_cases(cases, by_run, self.names, self.store, self.options.label_titles)
+        titles = self.options.label_titles
+        lists, n_cases = write_cases(cases, by_run, self.names, self.store, titles, kept)
         self.names = replace(self.names, case_lists=lists)
         self.environment = templates()
         styles = " ".join(dict.fromkeys(_STYLE.findall(self.plotly.read_text(encoding="utf-8"))))

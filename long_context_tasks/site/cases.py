@@ -7,10 +7,14 @@ chunks are made here, too.
 import hashlib
 import json
 import math
+import os
 import re
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +22,17 @@ import polars as pl
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.schema.files import json_value, write_whole
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema.files import json_value
 from long_context_tasks.site import words
 
 # Characters that could end a script or, in old browsers, a line of it.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 # A lone surrogate, which UTF-8 cannot encode.
 _HALF = re.compile("[\ud800-\udfff]")
+
+
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def script_json(value: Any) -> str:
@@ -35,11 +43,14 @@ def script_json(value: Any) -> str:
     >>> script_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'
     """
-    text = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text = _COMPACT.encode(value)
+    except (TypeError, ValueError):  # a mapping that is not a dictionary, or a number that is not finite
+        text = _COMPACT.encode(json_value(value))
     # One replacement at a time: a regular expression takes seconds for millions of such characters.
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
-    return _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class ChunkStore:
@@ -57,12 +68,37 @@ class ChunkStore:
 
     def put(self, value: Any, name: str = "") -> str:
         """Store a JSON value and return its chunk's name, by default the hash of the content."""
-        text = script_json(value)
+        return self.put_text(script_json(value), name)
+
+    def put_text(self, text: str, name: str = "") -> str:
+        """Store a value as :func:`script_json` returns it."""
         name = name or self.name_of(text)
         if name not in self._known:
-            write_whole(self._folder / f"{name}.js", f'LCT.take("{name}",{text});\n')
+            # The folder is not a site yet, so that its files need not be whole at any time.
+            (self._folder / f"{name}.js").write_bytes(f'LCT.take("{name}",{text});\n'.encode())
             self._known.add(name)
         return name
+
+    def take(self, paths: Iterable[Path]) -> None:
+        """Take unchanged chunks of an earlier site, see :func:`is_chunk`."""
+        for path in paths:
+            if path.stem not in self._known:
+                try:
+                    os.link(path, self._folder / path.name)
+                except OSError:  # a file system without links
+                    shutil.copyfile(path, self._folder / path.name)
+                self._known.add(path.stem)
+
+
+def is_chunk(path: Path) -> bool:
+    """Return whether a file is a chunk with the content that its name states."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    start, end = f'LCT.take("{path.stem}",'.encode(), b");\n"
+    text = content[len(start) : -len(end)]
+    return content == start + text + end and hashlib.sha256(text).hexdigest()[:16] == path.stem
 
 
 @dataclass(frozen=True)
@@ -135,55 +171,83 @@ class PageNames:
         ]
 
 
+CHUNKS = "data"
+"""Folder of the chunks in a site."""
 PACK = 64_000
 """Approximate number of characters in a pack of cases: small enough to load at once, but few files."""
 
 
-@dataclass
-class _CaseList:
-    rows: list[list[Any]] = field(default_factory=list)
-    waiting: list[list[Any]] = field(default_factory=list)  # cases in the current pack
-    size: int = 0  # approximate number of characters in the pack
+@dataclass(frozen=True)
+class CaseList:
+    """The cases of a run, whose texts are stored in chunks."""
 
-    def flush(self, store: ChunkStore) -> None:
-        if self.waiting:
-            name = store.put(self.waiting)
-            for place, row in enumerate(self.rows[-len(self.waiting) :]):
-                row += [name, place]
-            self.waiting, self.size = [], 0
+    run: str
+    n: int  # number of cases
+    rows: str  # JSON of each, with commas between them: case, scores, reason, labels, chunk and place in it
+    chunks: tuple[Path, ...]
+
+
+class KeptLists:
+    """Lists of cases as earlier reports made them, as long as the site in ``folder`` has their chunks unchanged."""
+
+    def __init__(
+        self, collection: Collection, cells: Sequence[Cell], titles: Mapping[str, str], folder: Path
+    ) -> None:
+        self._collection, self._titles, self._folder = collection, titles, folder / CHUNKS
+        self._unchanged: dict[Path, bool] = {}
+        self._metrics = {run: cell.metric for cell in cells for run in cell.runs}
+        self._keys: dict[str, bytes | None] = {}
+
+    def find(self, run: str, *data: Any) -> CaseList | None:
+        """Return the list of a run whose cases are shown with some state of the task's data, and remember that state."""
+        parts = (self._metrics.get(run), self._titles, *data)
+        self._keys[run] = self._collection.key(CaseList, [run], *parts)
+        found: CaseList | None = self._collection.reuse.find(CaseList, self._keys[run])
+        if found is None:
+            return None
+        chunks = tuple(self._folder / path.name for path in found.chunks)
+        self._unchanged |= {path: is_chunk(path) for path in chunks if path not in self._unchanged}
+        return replace(found, chunks=chunks) if all(map(self._unchanged.__getitem__, chunks)) else None
+
+    def forget(self, run: str) -> None:
+        """Do not keep the list of a run whose cases could not all be read."""
+        self._keys.pop(run, None)
+
+    def keep(self, cases: CaseList) -> None:
+        self._collection.reuse.keep(CaseList, self._keys.get(cases.run), cases)
 
 
 def write_cases(
-    cases: Iterable[ShownCase],
+    cases: Iterable[ShownCase | CaseList],
     by_run: Mapping[str, Cell],
     names: PageNames,
     store: ChunkStore,
     titles: Mapping[str, str] | None = None,
+    kept: KeptLists | None = None,
 ) -> tuple[dict[str, str], int]:
-    """Store all cases, keeping one case and one pack per run in memory.
+    """Store all cases, run by run.
 
     Return the chunk with each run's list, and the number of cases.
     """
-    runs: dict[str, _CaseList] = {}
-    for case in cases:
-        cell = by_run.get(case.run)
-        if cell is None:
+    runs: dict[str, list[CaseList]] = {}
+    for run, of_run in groupby(cases, key=attrgetter("run")):
+        if (cell := by_run.get(run)) is None:
             continue
-        run = runs.setdefault(case.run, _CaseList())
-        scores = [turn.scores.get(cell.metric) for turn in case.turns]
-        reason = next((turn.reason for turn in case.turns if turn.reason), None)
-        labels = [[words.label_title(name, titles or {}), text] for name, text in case.labels.items()]
-        run.rows.append([case.case, scores, reason and words.reason_words(reason), labels])
-        shown = _case(case, store)
-        run.waiting.append(shown)
-        run.size += len(json.dumps(shown, ensure_ascii=False))
-        if run.size >= PACK:
-            run.flush(store)
+        items = iter(of_run)
+        first = next(items)
+        if isinstance(first, CaseList):
+            made = first
+            store.take(made.chunks)
+        else:
+            others = (case for case in items if isinstance(case, ShownCase))
+            made = _case_list(chain([first], others), cell, store, titles or {})
+            if kept:
+                kept.keep(made)
+        runs.setdefault(run, []).append(made)
     lists: dict[str, str] = {}
     # The lists refer to these chunks before their contents are known.
     beside = {by_run[name].task: store.name_of(f"cases of {by_run[name].task}") for name in runs}
-    for name, run in runs.items():
-        run.flush(store)
+    for name, parts in runs.items():
         cell, facts = by_run[name], names.runs.get(name, RunFacts())
         shown_facts = {
             "Host": facts.host,
@@ -192,7 +256,7 @@ def write_cases(
             "Seed": facts.seed,
             "Settings": words.settings(cell.settings),
         }
-        lists[name] = store.put(
+        about = script_json(
             {
                 "run": name,
                 "model": cell.model,
@@ -203,12 +267,44 @@ def write_cases(
                 "points": int(cell.points),
                 "facts": [[fact, text] for fact, text in shown_facts.items() if text],
                 "beside": beside[cell.task],
-                "cases": run.rows,
             }
         )
+        rows = ",".join(part.rows for part in parts)
+        lists[name] = store.put_text(f'{about[:-1]},"cases":[{rows}]}}')
     for task, name in beside.items():
         store.put(_beside([run for run in lists if by_run[run].task == task], by_run, names, lists), name)
-    return lists, sum(len(run.rows) for run in runs.values())
+    return lists, sum(part.n for parts in runs.values() for part in parts)
+
+
+def _case_list(
+    cases: Iterator[ShownCase], cell: Cell, store: ChunkStore, titles: Mapping[str, str]
+) -> CaseList:
+    rows: list[str] = []
+    chunks: dict[str, None] = {}
+    waiting: list[tuple[str, str]] = []  # row and text of the cases in the current pack
+    size, run = 0, ""
+
+    def flush() -> None:
+        name = store.put_text(f"[{','.join(text for _, text in waiting)}]")
+        chunks[name] = None
+        rows.extend(f'{row[:-1]},"{name}",{place}]' for place, (row, _) in enumerate(waiting))
+        waiting.clear()
+
+    for case in cases:
+        run = case.run
+        scores = [turn.scores.get(cell.metric) for turn in case.turns]
+        reason = next((turn.reason for turn in case.turns if turn.reason), None)
+        labels = [[words.label_title(name, titles), text] for name, text in case.labels.items()]
+        row = script_json([case.case, scores, reason and words.reason_words(reason), labels])
+        text = script_json(_case(case, store, chunks))
+        waiting.append((row, text))
+        size += len(text)
+        if size >= PACK:
+            flush()
+            size = 0
+    if waiting:
+        flush()
+    return CaseList(run, len(rows), ",".join(rows), tuple(Path(f"{name}.js") for name in chunks))
 
 
 def _beside(
@@ -232,12 +328,16 @@ def _beside(
     ]
 
 
-def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
-    """Return a case for a pack: why parts are withheld, prompt (chunk, length, message count), turns."""
+def _case(case: ShownCase, store: ChunkStore, chunks: dict[str, None]) -> list[Any]:
+    """Return a case for a pack: why parts are withheld, prompt (chunk, length, message count), turns.
+
+    The chunk of the prompt is added to ``chunks``.
+    """
     prompt = None
     if case.prompt is not None:
         # A prompt chunk is named after its hash, so that models with the same prompt share it.
         name = store.put(list(case.prompt))
+        chunks[name] = None
         prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt)]
     turns = [
         [

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -242,6 +242,10 @@ class Breakdown:
         return words.scale_top(max(ends, default=0.0), points=self.cell.points)
 
 
+_Groups = list[tuple[str, list[tuple[str, Mean]]]]
+"""Labels of a cell, with the fields of :class:`Breakdown`."""
+
+
 def label_breakdowns(
     collection: Collection,
     cells: Sequence[Cell],
@@ -252,16 +256,26 @@ def label_breakdowns(
     Labels need 2 to :data:`MOST_VALUES` values with at least two turns per value on average. ``orders``
     gives, for labels with a fixed order, their values in that order with the words for each.
     """
+    keys = [collection.key(_Groups, cell.runs, asdict(cell), orders) for cell in cells]
+    found: list[_Groups | None] = [collection.reuse.find(_Groups, key) for key in keys]
+    missing = [place for place, groups in enumerate(found) if groups is None]
+    # Task by task, because the turns of all cells need much memory.
+    for places in grouped(missing, lambda place: cells[place].task).values():
+        for number, turns in turns_of_cells(collection, [cells[place] for place in places]).items():
+            place = places[number]
+            found[place] = list(_breakdowns(cells[place], turns, orders or {}))
+            collection.reuse.keep(_Groups, keys[place], found[place])
+    # In the order of the scores.
+    order = {run: number for number, run in enumerate(collection.runs["run"])}
+    places = sorted(range(len(cells)), key=lambda place: min(order[run] for run in cells[place].runs))
     return [
-        breakdown
-        for place, turns in turns_of_cells(collection, cells).items()
-        for breakdown in _breakdowns(cells[place], turns, orders or {})
+        Breakdown(cells[place], label, groups) for place in places for label, groups in found[place] or ()
     ]
 
 
 def _breakdowns(
     cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]
-) -> Iterator[Breakdown]:
+) -> Iterator[tuple[str, list[tuple[str, Mean]]]]:
     texts = turns["labels"].cast(pl.String()).to_list()
     parsed = {text: _parsed_labels(text) for text in dict.fromkeys(texts) if text}
     for name in dict.fromkeys(name for labels in parsed.values() for name in labels):
@@ -284,7 +298,7 @@ def _breakdowns(
         groups = [
             (shown.get(value, value), mean_of(parts[(value,)], scale, graded=graded)) for value in ordered
         ]
-        yield Breakdown(cell, name, groups)
+        yield name, groups
 
 
 def _parsed_labels(text: str) -> dict[str, str]:

@@ -18,8 +18,9 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import make_cases, tokenizers_of
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre, Writings
-from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS, taken
+from long_context_tasks.benchmarks.ethic.synthetic.organize import taken
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.recast.carriers import CARRIER_KINDS
 from long_context_tasks.recast.renaming import rename
 from long_context_tasks.stats.intervals import cluster_t
 from long_context_tasks.synthetic.document import LabelledText, Paragraph

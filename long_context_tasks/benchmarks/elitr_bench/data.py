@@ -26,7 +26,6 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     noisy,
     parse_name,
 )
-from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, LoadedTask, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -34,6 +33,8 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     """Load a task by name, ready to run on any host, with its cases ordered by meeting."""
+    from long_context_tasks.judges.task_judge import Judging
+
     task = parse_name(name)
     options = replace(
         options,

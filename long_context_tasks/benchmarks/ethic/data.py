@@ -24,10 +24,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.downloads import hub_answers, without_downloads
-from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.downloads import hub_answers, in_hub_caches, without_downloads
+from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
-from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
 from long_context_tasks.schema import (
     Case,
@@ -67,6 +66,8 @@ _KINDS = ((".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
     """Load a task by name, ready to run on any host."""
+    from long_context_tasks.benchmarks.ethic import scoring
+
     spec = parse_task(name)
     folder = options.cases and _built_folder(spec, options.cases)
     if folder is not None:
@@ -123,7 +124,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
 
 def _judged(task: LoadedTask) -> LoadedTask:
     # Imported here, because the other tasks need no judge.
-    from long_context_tasks.benchmarks.ethic.scoring import summaries
+    from long_context_tasks.benchmarks.ethic.scoring import SUMMARY_POINTS, summaries
     from long_context_tasks.judges.task_judge import Judging
 
     judging = Judging(
@@ -131,7 +132,7 @@ def _judged(task: LoadedTask) -> LoadedTask:
         requests=partial(summaries.judge_requests, documents=task.cases.documents),
         score_turn=summaries.score_turn,
         default=summaries.DEFAULT,
-        metrics=scoring.SUMMARY_POINTS,
+        metrics=SUMMARY_POINTS,
     )
     return replace(task, judging=judging, points=card(NAME).points)
 
@@ -146,8 +147,7 @@ def has_data(name: str, options: EthicOptions) -> bool:
     """Return True, or raise an InputError that names the missing data or carriers and the remedies."""
     spec = parse_task(name)
     if spec.source == "recast":
-        from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS
-        from long_context_tasks.recast.carriers import carriers_of
+        from long_context_tasks.recast.carriers import CARRIER_KINDS, carriers_of
 
         carriers_of(options, CARRIER_KINDS[spec.split], name)
     else:
@@ -300,10 +300,13 @@ def _revision() -> str:
 
 def _from_hub(configuration: str, folder: Path, task: str) -> Any:
     try:
+        answers = hub_answers(HUB)
+        # If the hub cannot be reached, the data may still be in the library's cache. Loading the library takes longer than a small report.
+        if not answers and not in_hub_caches(HUB):
+            raise ConnectionError
         import datasets
 
-        # If the hub cannot be reached, the data may still be in the library's cache.
-        with nullcontext() if hub_answers(HUB) else without_downloads():
+        with nullcontext() if answers else without_downloads():
             return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
         # The library does not wrap the errors of its HTTP and file layers, so any exception may be raised.
@@ -314,6 +317,8 @@ def _from_hub(configuration: str, folder: Path, task: str) -> Any:
 
 
 def _known_domain(value: Any) -> str:
+    from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+
     domain = str(value).strip().lower()
     if domain not in DOMAINS["recall"]:
         raise ValueError(f"must be one of {', '.join(DOMAINS['recall'])}")
@@ -342,6 +347,8 @@ def _labels(answer: Any) -> list[str]:
 
 
 def _numbers(answer: Any) -> list[str]:
+    from long_context_tasks.benchmarks.ethic.scoring.official import order_of
+
     texts = [answer] if isinstance(answer, str) else answer
     known = isinstance(texts, list) and all(map(_is_label, texts))
     numbers = [number for item in texts for number in order_of(str(item))] if known else []
@@ -395,6 +402,8 @@ _ROWS: Mapping[str, type[EthicRow]] = {
 
 def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] | None:
     """Return a row's case and its texts by key, or None if the task does not cover the row's domain."""
+    from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+
     if isinstance(values, Mapping):
         domain = str(values.get("Domain")).strip().lower()
         # The official code ignores domains that the task lacks; an unknown one is an error.
@@ -446,6 +455,8 @@ def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
 
 
 def _convert(source: PublishedData, task: str, folder: Path) -> None:
+    from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+
     cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
     foreign = 0
     with CaseWriter(folder, {"made_from": source.made_from}) as writer:

@@ -9,7 +9,7 @@ time.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
 # escaped.
 _PROMPT, _AFTER_PROMPT = b', "arguments": {', b', "resps": '
 _METRICS = b', "target_hash": '
-_NAN = re.compile(rb"([:,] |\[)NaN")
+_BEFORE_NAN = (b": ", b", ", b"[")
 # lm-eval names a model after the first of these arguments, or with random characters if none is given.
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
@@ -264,7 +264,11 @@ def _without_prompt(line: bytes) -> bytes:
     if 0 < start < end:
         line = line[:start] + line[end:]
     head, mark, metrics = line.rpartition(_METRICS)
-    return head + mark + _NAN.sub(b"\\1null", metrics) if mark else line
+    if not mark or b"NaN" not in metrics:
+        return line
+    for before in _BEFORE_NAN:
+        metrics = metrics.replace(before + b"NaN", before + b"null")
+    return head + mark + metrics
 
 
 def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
@@ -288,9 +292,19 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
         verdicts=verdicts,
         log_likelihoods=tuple(likelihoods) or None,
         cluster=doc["cluster"],
-        labels=loads(doc["labels"]),
-        turn_labels=tuple(loads(doc["turn_labels"])),
+        labels=_labels(doc["labels"]),
+        turn_labels=tuple(_labels(doc["turn_labels"])),
     )
+
+
+def _labels(text: str) -> Any:
+    return _short_labels(text) if len(text) < 200 else loads(text)
+
+
+# Runs of a task repeat the labels of its cases; StoredCase copies them.
+@lru_cache(maxsize=16_384)
+def _short_labels(text: str) -> Any:
+    return loads(text)
 
 
 def sample_record(dialogue: Dialogue, verdicts: Sequence[Sequence[Any]]) -> str:
@@ -322,17 +336,25 @@ def _scores(
     sample: Mapping[str, Any], turns: int
 ) -> tuple[dict[str, tuple[float | None, ...]], tuple[str | None, ...]]:
     """Return the scores of all turns by metric, and each turn's reason; dialogues have a list per key."""
-    keys = [key for key in sample.get("metrics", ()) if key in sample]
+    keys = tuple(key for key in sample.get("metrics", ()) if key in sample)
     if "n" not in keys:
         return {}, ()
-    values = {key: tuple(sample[key]) if isinstance(sample["n"], list) else (sample[key],) for key in keys}
-    if {len(of_turns) for of_turns in values.values()} != {turns}:
+    dialogue = isinstance(sample["n"], list)
+    values = {key: tuple(sample[key]) if dialogue else (sample[key],) for key in keys}
+    if any(len(of_turns) != turns for of_turns in values.values()):
         raise ValueError(f"metrics of other turns than its {turns}")
-    counts = [key for key in keys if key.startswith("n_") and key not in ("n_scored", "n_truncated")]
+    metrics, counts = _metrics_and_counts(keys)
     reasons = tuple(
         next((key.removeprefix("n_") for key in counts if values[key][turn]), None) for turn in range(turns)
     )
-    return {name: values[name] for name in metric_names(keys)}, reasons
+    return {name: values[name] for name in metrics}, reasons
+
+
+# All samples of a run have the same keys.
+@lru_cache(maxsize=64)
+def _metrics_and_counts(keys: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    counts = [key for key in keys if key.startswith("n_") and key not in ("n_scored", "n_truncated")]
+    return metric_names(list(keys)), counts
 
 
 def _likelihood(response: Any) -> float:

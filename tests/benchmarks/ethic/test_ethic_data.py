@@ -156,6 +156,14 @@ def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
         ]
 
 
+@pytest.fixture
+def _in_the_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the hub, its library is only loaded if its cache may have the data."""
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
+    (tmp_path / "dmis-lab___ethic").mkdir()
+
+
+@pytest.mark.usefixtures("_in_the_library_cache")
 def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets")
     table, asked = datasets.Dataset.from_list(list(rows("Recalling", 3))), []
@@ -223,6 +231,7 @@ def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
         load(data)
 
 
+@pytest.mark.usefixtures("_in_the_library_cache")
 def test_missing_columns_on_the_hub(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_list([{"ID": 1, "Domain": "Books"}])

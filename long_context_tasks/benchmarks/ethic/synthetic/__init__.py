@@ -14,10 +14,10 @@ from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, MadeCase, Maker, Writings
-from long_context_tasks.benchmarks.ethic.synthetic.organize import CARRIER_KINDS, organize, recast_genre
+from long_context_tasks.benchmarks.ethic.synthetic.organize import organize, recast_genre
 from long_context_tasks.benchmarks.run_cases import cached_cases, run_settings
 from long_context_tasks.corpora.plain_files import encodings_of
-from long_context_tasks.recast.carriers import carriers_of
+from long_context_tasks.recast.carriers import CARRIER_KINDS, carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 

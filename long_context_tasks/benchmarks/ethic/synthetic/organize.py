@@ -30,14 +30,13 @@ from long_context_tasks.benchmarks.ethic.synthetic.maker import (
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.plain_files import data_files
-from long_context_tasks.recast.carriers import DEBATES, NOVELS, carriers_of
+from long_context_tasks.recast.carriers import CARRIER_KINDS, carriers_of
 from long_context_tasks.recast.renaming import Names, names_of, rename
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
-CARRIER_KINDS = {"books": NOVELS, "debates": DEBATES}
 _FILLERS = {
     "books": (
         "Nothing more was said.",

@@ -1,0 +1,190 @@
+"""Reports reuse what earlier ones computed, and never from files that have changed."""
+
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+pytest.importorskip("plotly")
+
+from collected_runs import METRICS, TASK, TIME, Run, Turn, write_lm_eval, write_opencompass
+from typer.testing import CliRunner
+
+import long_context_tasks
+from long_context_tasks.cli import app
+from long_context_tasks.hosts.stored import AS_IN_THE_RUN
+from long_context_tasks.results import find_runs, reuse
+from long_context_tasks.results.case_pages import data_state
+from long_context_tasks.results.reuse import Reuse
+
+CASES = 60
+TEXT = 'The answer is A2, as it "names" the reason, naïvely.\n' * 40
+
+
+@pytest.fixture(autouse=True)
+def _state_of_the_code() -> Iterator[None]:
+    yield
+    reuse._code.cache_clear()
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of two hosts whose files are longer than what a run's key is made from."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    for model in ("owl", "crow", "jay"):
+        cases = {
+            f"c{n}": [Turn(dict.fromkeys(METRICS, float((n * 4 + len(model)) % 3 == 0)), text=TEXT)]
+            for n in range(CASES)
+        }
+        run = Run(
+            cases, model=model, task_labels={f"c{n}": ({"position": str(n % 3)}, []) for n in range(CASES)}
+        )
+        if model == "jay":
+            write_opencompass(tmp_path / "runs", Run(cases, model=model, made=TIME))
+        else:
+            write_lm_eval(tmp_path / "runs", run)
+    return tmp_path / "runs"
+
+
+def report(runs: Path, out: Path) -> dict[str, bytes]:
+    """Make a site; return its files."""
+    done = CliRunner().invoke(app, ["report", str(runs), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def fresh(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Make a site elsewhere, with an empty cache."""
+    with monkeypatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(out) + "-cache")
+        return report(runs, out)
+
+
+def places(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in (folder / "data").iterdir()}
+
+
+def kept(tmp_path: Path) -> int:
+    with sqlite3.connect(tmp_path / "cache" / "reports.sqlite") as table:
+        return int(table.execute("SELECT count(*) FROM kept").fetchone()[0])
+
+
+def swap_two_scores(samples: Path) -> None:
+    """Swap the scores of two cases in the middle of a file; its mean, size, both ends and time stay the same."""
+    before, lines = samples.stat(), samples.read_bytes().splitlines(keepends=True)
+    score = re.compile(rb'"(\w+_accuracy\w*)": (0|1)\.0')
+    values = [score.search(line)[2] for line in lines]  # type: ignore[index]
+    place = next(n for n in range(CASES // 2 - 2, CASES) if values[n] != values[n + 1])
+    for n in (place, place + 1):
+        lines[n] = score.sub(lambda found: found[0][:-3] + b"%d.0" % (found[2] == b"0"), lines[n])
+    samples.write_bytes(b"".join(lines))
+    os.utime(samples, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert samples.stat().st_size == before.st_size
+
+
+def test_the_second_site_is_the_first_and_takes_over_its_cases(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = report(runs, tmp_path / "site")
+    before, values = places(tmp_path / "site"), kept(tmp_path)
+    assert report(runs, tmp_path / "site") == first == fresh(runs, tmp_path / "other", monkeypatch)
+    assert kept(tmp_path) == values  # nothing was computed
+    packs = [name for name in before if TEXT.encode()[:30] in first[f"data/{name}"].replace(b'\\"', b'"')]
+    after = places(tmp_path / "site")
+    assert len(packs) > 3 and all(after[name] == before[name] for name in packs)
+
+
+def test_a_changed_score_is_shown(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = report(runs, tmp_path / "site")
+    key = find_runs(runs / "owl").runs[0]
+    swap_two_scores(key.files[0])
+    second = report(runs, tmp_path / "site")
+    assert second != first and second == fresh(runs, tmp_path / "other", monkeypatch)
+    assert set(second) - set(first) >= {name for name in second if name not in first}
+    assert second["leaderboard.csv"] == first["leaderboard.csv"]  # the same mean
+    assert second["results.parquet"] != first["results.parquet"]
+
+
+def test_a_new_run_is_added(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.move(runs / "owl", tmp_path / "owl")
+    report(runs, tmp_path / "site")
+    shutil.move(tmp_path / "owl", runs / "owl")
+    assert report(runs, tmp_path / "site") == fresh(runs, tmp_path / "other", monkeypatch)
+
+
+def test_another_version_of_the_package_computes_everything(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(runs, tmp_path / "site")
+    values = kept(tmp_path)
+    monkeypatch.setattr(long_context_tasks, "__version__", "9.9.9")
+    reuse._code.cache_clear()
+    report(runs, tmp_path / "site")
+    assert kept(tmp_path) == 2 * values
+
+
+@pytest.mark.parametrize("damage", ["file", "values"])
+def test_a_damaged_cache_is_ignored(
+    damage: str, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = report(runs, tmp_path / "site")
+    path = tmp_path / "cache" / "reports.sqlite"
+    if damage == "file":
+        path.write_bytes(b"no database, but a text" * 1000)
+    else:
+        with sqlite3.connect(path) as table:
+            table.execute("UPDATE kept SET value = substr(value, 1, length(value) - 1) || 'x'")
+    assert report(runs, tmp_path / "site") == first
+    assert report(runs, tmp_path / "site") == first
+
+
+def test_a_page_that_somebody_changed_is_written_again(runs: Path, tmp_path: Path) -> None:
+    first = report(runs, tmp_path / "site")
+    for path in (tmp_path / "site" / "data").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"answer", b"ansWer"))
+    assert report(runs, tmp_path / "site") == first
+
+
+def test_the_state_of_the_data_changes_with_a_file(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
+    run = find_runs(runs).runs[0]
+    assert run.task == TASK
+    states = [data_state(run, AS_IN_THE_RUN)]
+    for text in ("a", "ab"):
+        path = tmp_path / "data" / "ada_leval" / "file.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        states.append(data_state(run, AS_IN_THE_RUN))
+    assert states[0] != states[1] != states[2]
+
+
+def test_the_values_used_last_stay_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "_MOST_BYTES", 2_500)
+    store = Reuse(tmp_path / "kept.sqlite")
+    keys = [store.key("test", n) for n in range(3)]
+    for key in keys[:2]:
+        store.put(key, b"x" * 1_000)
+        store.save()
+    assert store.get(keys[0])
+    store.save()
+    store.put(keys[2], b"y" * 1_000)
+    store.save()
+    assert [store.get(key) is not None for key in keys] == [True, False, True]
+
+
+def test_two_processes_may_use_it(tmp_path: Path) -> None:
+    first, second = (Reuse(tmp_path / "kept.sqlite") for _ in range(2))
+    key = first.key("test", 1)
+    first.put(key, b"a")
+    second.put(key, b"a")
+    first.save()
+    second.save()
+    assert first.get(key) == second.get(key) == b"a"
+    assert Reuse().get(key) is None  # without a file nothing is kept
