@@ -15,7 +15,7 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
-from long_context_tasks.hosts.stored import OtherTask, StoredCase, StoredRun
+from long_context_tasks.hosts.stored import OtherTask, StoredCase
 from long_context_tasks.results import FoundRuns, bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import Failures, check_means, check_version, checked_turns, left_out
 from long_context_tasks.results.evaluations import (
@@ -43,18 +43,10 @@ _NAMED = 8  # skipped tasks in a note; a run of MMLU has dozens
 _ENDS = 65_536
 # Fields of a run that decide how its files are read, and its row of RUNS.
 _FACTS = (
-    "host",
-    "model",
-    "task",
-    "options",
-    "label",
-    "made",
-    "numbers",
-    "headline",
-    "points",
-    "judge",
-    "provenance",
+    *("host", "model", "task", "options", "version", "label", "made", "numbers", "headline", "points"),
+    *("judge", "provenance"),
 )
+_STATED = ("judge", "numbers", "by_seed", "description", "stated")  # the same of an evaluation
 _Sourced = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
 _Labels = dict[str, tuple[Any, tuple[str | None, ...]]]
@@ -115,7 +107,9 @@ def collect_with_files(
             content = _content(key, evaluation) if reuse.enabled else ""
             if not (content and (run := _kept(reuse, content, labels[key]))):
                 labels_of_task = known.setdefault(evaluation.run.task_key, {})
-                run = _tidy(key, evaluation, labels[key], labels_of_task, failures, reuse, content, cases)
+                run, content = _tidy(
+                    key, evaluation, labels[key], labels_of_task, failures, reuse, content, cases
+                )
         except InputError as error:
             problems.append(str(error))
         else:
@@ -123,7 +117,7 @@ def collect_with_files(
             read[key] = (replace(run, row=row), evaluation)
             if content:
                 contents[key] = content
-                kept = partial(_kept_cases, reuse, content, evaluation.run)
+                kept = partial(_kept_cases, reuse, content, key, evaluation)
                 read[key] = (read[key][0], replace(evaluation, kept=kept))
     for path, run, evaluation in bundled:
         key = run.row["run"]
@@ -303,14 +297,8 @@ def _content(key: str, evaluation: Evaluation) -> str:
     # The card of a host's own task is the user's file.
     if run.hosts_own:
         return ""
-    given = [*(getattr(run, name) for name in _FACTS), getattr(run.read, "keywords", None), run.version]
-    stated = [
-        evaluation.judge,
-        evaluation.numbers,
-        evaluation.by_seed,
-        evaluation.description,
-        evaluation.stated,
-    ]
+    given = [*(getattr(run, name) for name in _FACTS), getattr(run.read, "keywords", None)]
+    stated = [getattr(evaluation, name) for name in _STATED]
     try:
         files = [file_digest(path) for path in (*run.files, run.result_file, evaluation.rows) if path]
     except OSError:
@@ -327,10 +315,12 @@ def _kept(reuse: Reuse, content: str, label: str) -> TidyRun | None:
     return TidyRun(loads(row), label, pl.read_ipc(io.BytesIO(scores)))
 
 
-def _kept_cases(reuse: Reuse, content: str, run: StoredRun) -> Iterator[StoredCase]:
+def _kept_cases(reuse: Reuse, content: str, key: str, evaluation: Evaluation) -> Iterator[StoredCase]:
     found = reuse.get(reuse.key("cases", content))
     if found is None:
-        yield from run.cases()
+        yield from evaluation.run.cases()
+        if _content(key, evaluation) != content:
+            raise InputError(f"{evaluation.run}: has changed while it was read; make the report again")
     else:
         yield from map(StoredCase.of_json, pl.read_ipc(io.BytesIO(found))["case"])
 
@@ -344,22 +334,28 @@ def _tidy(
     reuse: Reuse,
     content: str,
     cases: bool,
-) -> TidyRun:
-    """Read a run and keep its scores and, if ``cases``, its cases under ``content``; ``known`` and ``failures`` are updated in place."""
+) -> tuple[TidyRun, str]:
+    """Read a run and keep its scores and, if ``cases``, its cases under ``content``; ``known`` and ``failures`` are updated in place.
+
+    Return the run and ``content``, empty if nothing may be kept.
+    """
     check_version(evaluation)
     failed: Failures = {}
     texts: list[str] | None = [] if content and cases else None
     scores = _scores(key, evaluation, known, failed, texts)
     run = TidyRun(_row(key, evaluation, scores), label, scores)
     check_means(evaluation, run)
-    if content and not failed:
+    # A run may have changed since its hash was computed.
+    if failed or (content and _content(key, evaluation) != content):
+        content = ""
+    if content:
         row = json.dumps(run.row).encode()
         reuse.put(reuse.key("scores", content), row + b"\n" + frame_bytes(scores))
         if texts is not None:
             reuse.put(reuse.key("cases", content), frame_bytes(pl.DataFrame({"case": texts})))
     for part, error in failed.items():
         failures.setdefault(part, error)
-    return run
+    return run, content
 
 
 def _scores(

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
@@ -80,37 +80,63 @@ def family_lengths(
             groups.setdefault(key, {}).setdefault(cell.length, cell)
     # With a single length there is nothing to compare its score with.
     groups = {key: lengths for key, lengths in groups.items() if len(lengths) > 1}
-    compared = [cell for lengths in groups.values() for cell in lengths.values()]
+    keys = {
+        key: collection.key(
+            _Outcomes,
+            [run for cell in lengths.values() for run in cell.runs],
+            [asdict(cell) for cell in lengths.values()],
+            [chance.get(cell.task) for cell in lengths.values()],
+            [threshold, fraction],
+        )
+        for key, lengths in groups.items()
+    }
+    outcomes: dict[Any, _Outcomes] = {key: collection.reuse.find(_Outcomes, keys[key]) for key in groups}
+    compared = [cell for key, lengths in groups.items() if outcomes[key] is None for cell in lengths.values()]
     turns = turns_of_cells(collection, compared)
     place = {id(cell): number for number, cell in enumerate(compared)}
     found = []
-    for (benchmark, family, model, variant, judge, settings), lengths in sorted(
-        groups.items(), key=lambda item: tuple(map(str, item[0]))
-    ):
-        frames = {length: turns.get(place[id(cell)]) for length, cell in lengths.items()}
-        scores = {
-            length: LengthScores([], []) if frame is None else _scores(frame)
-            for length, frame in frames.items()
-        }
-        heights = {length: chance[cell.task] for length, cell in lengths.items() if cell.task in chance}
-        points = next(iter(lengths.values())).points
-        # Rates outside 0 to 1 get the intervals of points, as everywhere else.
-        shares = not points and all(
-            0 <= value <= 1 for at_length in scores.values() for value in at_length.values
-        )
-        bars: dict[float | None, Bar] = {
-            # A bar above chance at some lengths only would be higher there than at others.
-            None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
-        }
-        if threshold is not None and shares:
-            bars[threshold] = Bar(f"{100 * threshold:g} %", dict.fromkeys(lengths, threshold))
-        for fixed, bar in bars.items():
-            outcome = effective_length(scores, bar, rates=shares)
-            found.append(FamilyLength(model, benchmark, family, variant, judge, settings, outcome, fixed))
+    for key, lengths in sorted(groups.items(), key=lambda item: tuple(map(str, item[0]))):
+        if outcomes[key] is None:
+            scores = {length: _scores(turns.get(place[id(cell)])) for length, cell in lengths.items()}
+            outcomes[key] = _outcomes(lengths, scores, chance, threshold, fraction)
+            collection.reuse.keep(_Outcomes, keys[key], outcomes[key])
+        benchmark, family, model, variant, judge, settings = key
+        found += [
+            FamilyLength(model, benchmark, family, variant, judge, settings, outcome, fixed)
+            for fixed, outcome in outcomes[key]
+        ]
     return found
 
 
-def _scores(turns: pl.DataFrame) -> LengthScores:
+_Outcomes = list[tuple[float | None, EffectiveLength]]
+"""The fixed bar, None for the relative one, and the outcome with it."""
+
+
+def _outcomes(
+    lengths: Mapping[int, Cell],
+    scores: Mapping[int, LengthScores],
+    chance: Mapping[str, float],
+    threshold: float | None,
+    fraction: float,
+) -> _Outcomes:
+    heights = {length: chance[cell.task] for length, cell in lengths.items() if cell.task in chance}
+    points = next(iter(lengths.values())).points
+    # Rates outside 0 to 1 get the intervals of points, as everywhere else.
+    shares = not points and all(
+        0 <= value <= 1 for at_length in scores.values() for value in at_length.values
+    )
+    bars: dict[float | None, Bar] = {
+        # A bar above chance at some lengths only would be higher there than at others.
+        None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
+    }
+    if threshold is not None and shares:
+        bars[threshold] = Bar(f"{100 * threshold:g} %", dict.fromkeys(lengths, threshold))
+    return [(fixed, effective_length(scores, bar, rates=shares)) for fixed, bar in bars.items()]
+
+
+def _scores(turns: pl.DataFrame | None) -> LengthScores:
+    if turns is None:
+        return LengthScores([], [])
     # Most frames have no null, and dropping nulls from thousands of frames would take most of the time.
     if lacking := turns.get_column("value").null_count():
         turns = turns.drop_nulls("value")

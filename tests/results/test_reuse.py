@@ -5,6 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 pytest.importorskip("polars")
 pytest.importorskip("plotly")
 
-from collected_runs import METRICS, TASK, TIME, Run, Turn, write_lm_eval, write_opencompass
+from collected_runs import MADE, METRICS, TASK, TIME, Run, Turn, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
 import long_context_tasks
@@ -48,6 +49,9 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             write_opencompass(tmp_path / "runs", Run(cases, model=model, made=TIME))
         else:
             write_lm_eval(tmp_path / "runs", run)
+            # With a second length, there is an effective length.
+            longer = replace(run, task=TASK.replace("1k", "2k"), made=MADE.replace("T10", "T11"))
+            write_lm_eval(tmp_path / "runs", longer)
     return tmp_path / "runs"
 
 
@@ -101,11 +105,9 @@ def test_the_second_site_is_the_first_and_takes_over_its_cases(
 
 def test_a_changed_score_is_shown(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = report(runs, tmp_path / "site")
-    key = find_runs(runs / "owl").runs[0]
-    swap_two_scores(key.files[0])
+    swap_two_scores(find_runs(runs / "owl").runs[0].files[0])
     second = report(runs, tmp_path / "site")
     assert second != first and second == fresh(runs, tmp_path / "other", monkeypatch)
-    assert set(second) - set(first) >= {name for name in second if name not in first}
     assert second["leaderboard.csv"] == first["leaderboard.csv"]  # the same mean
     assert second["results.parquet"] != first["results.parquet"]
 
