@@ -4,7 +4,6 @@ Incomplete files are kept in ``<name>.part`` with a small ``<name>.part.json`` t
 attempt, in this run or a later one, asks for the rest with a ``Range`` header.
 """
 
-import asyncio
 import json
 import os
 import sys
@@ -52,6 +51,8 @@ def fetch_file(
         attempts: tries for each address after breaks and overload; wrong addresses are not tried again.
         wait: seconds before the second try; longer before later ones.
     """
+    import asyncio
+
     import aiohttp
     import stamina
     from filelock import FileLock, Timeout
@@ -97,6 +98,8 @@ def fetch_file(
 
 def _is_passing(error: Exception) -> bool:
     """Return whether a later try may succeed: after breaks and overload, not at wrong addresses."""
+    import asyncio
+
     import aiohttp
 
     if isinstance(error, aiohttp.ClientResponseError):
