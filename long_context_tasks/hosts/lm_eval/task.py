@@ -8,6 +8,7 @@ compute the means. lm-eval 0.5 leaves filters and scores to ``process_instances`
 Documents contain only ids; a case's text is rendered when its request is built.
 """
 
+import itertools
 import json
 import logging
 import math
@@ -461,11 +462,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         from lm_eval.scorers import ScoredDoc
 
         self.apply_filters()
-        by_doc: dict[int, list[CaseInstance]] = {}
-        for instance in self._instances or []:
-            by_doc.setdefault(instance.doc_id, []).append(instance)
         scored = {}
-        for doc_id, instances in by_doc.items():
+        for doc_id, of_case in itertools.groupby(self.instances, key=lambda instance: instance.doc_id):
+            instances = list(of_case)
             results = [instance.filtered_resps[FILTER] for instance in instances]
             row = self.process_results(instances[0].doc, results)
             scores = {key: [value] for key, value in row.items()}
