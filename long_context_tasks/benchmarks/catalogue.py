@@ -141,7 +141,7 @@ def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
             _check_options(loaded, benchmarks.values())
             benchmarks[name] = loaded
         except Exception as error:  # a broken benchmark must not stop the others
-            broken[name] = f"{type(error).__name__}: {error}"
+            broken[name] = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
             logger.warning("benchmark %s is left out: %s", name, error)
     return benchmarks, broken
 
@@ -160,6 +160,8 @@ def _load(name: str, path: str) -> Benchmark:
     module, _, attribute = path.partition(":")
     try:
         loaded: object = getattr(importlib.import_module(module), attribute)
+    except InputError:  # a ValueError with a remedy of its own, such as that of a card
+        raise
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"cannot import {path!r} ({error}); expected package.module:OBJECT") from error
     # A class instead of its instance is the likeliest mistake of a plug-in.

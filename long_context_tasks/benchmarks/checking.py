@@ -13,19 +13,21 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.building import Builder
-from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.benchmarks.catalogue import ANY, load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
-from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.judges.task_judge import Judging, score_turns
+from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, parse_length
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section
-from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response
+from long_context_tasks.schema.response import DOES_NOT_FIT, NOT_JUDGED, REASONS, Response
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
@@ -33,6 +35,8 @@ REFERENCE = "reference.json"
 """File next to the card, with the reference hashes of a benchmark whose card has none."""
 
 _CASES = 3
+_ODD = 2_345  # tokens; a length that no card lists
+_ANSWER = "Is it {0}, or {answer}?"  # str.format fails on it
 
 
 class Remark(NamedTuple):
@@ -47,7 +51,13 @@ class Remark(NamedTuple):
 def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
-    remarks = list(_wrong_in_builders(benchmark))
+    remarks = [*_wrong_in_card(benchmark), *_wrong_in_builders(benchmark)]
+    # Of two packages with one option, the later one is left out, and the new one may be the earlier.
+    remarks += [
+        Remark("options", f"leaves out benchmark {other}: {why}", file=_file(type(benchmark), benchmark))
+        for other, why in catalogue.broken_benchmarks().items()
+        if f"benchmark {name} in package" in why
+    ]
     runs: list[ScoredRun] = []
     # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
@@ -99,6 +109,42 @@ def _empty_cache() -> Iterator[Path]:
                     os.environ[variable] = value
 
 
+def _wrong_in_card(benchmark: Benchmark) -> Iterator[Remark]:
+    card, file = benchmark.card, str(benchmark.folder / "card.yaml")
+    data, other = card.data, card.data.get("other_urls", {})
+    listed = {*other, *(name for task in card.tasks.values() for name in task.files.values())}
+    for name in sorted(set(data.get("sha256", {})) - listed):
+        yield Remark("data", f"sha256 has {name}, which no task lists under files; correct one", file=file)
+    for url in filter(None, (data.get("base_url"), *other.values())):
+        if not url.startswith(("https://", "http://")):
+            text = f"{url} cannot be fetched; give an address that begins with https:// or http://"
+            yield Remark("data", text, file=file)
+
+
+def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iterator[Remark]:
+    """Yield options of a run that nothing takes, or whose default differs from that of `lct build`."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in benchmark.folder.rglob("*.py"))
+    common = {each.name for each in fields(Options)}
+    for option in [each for each in fields(benchmark.options) if each.name not in common]:
+        settings = [
+            (builder, each)
+            for builder in builders
+            for each in fields(builder.settings)
+            if each.name == option.name
+        ]
+        place, file = f"option {option.name}", _file(benchmark.options, benchmark)
+        # A None is not passed on to the settings.
+        for builder, each in settings:
+            if option.default is not None and each.default != option.default:
+                text = f"its default is {option.default!r}, but {each.default!r} in the settings of {builder.name}; write the same in both"
+                yield Remark(place, text, file=file)
+        # Reading it as `options.name`, or by getattr.
+        if not settings and not re.search(rf"\.{option.name}\b(?!\()|[\"']{option.name}[\"']", source):
+            yield Remark(
+                place, "no settings have a field of this name, and no code reads it; rename one", file=file
+            )
+
+
 def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
     try:
         builders = list(benchmark.builders())
@@ -117,6 +163,8 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark(builder.name, f"its name does not begin with {family}; rename it", file=file)
         elif not issubclass(builder.settings, BuildSettings):
             yield Remark(builder.name, "its settings are not a subclass of BuildSettings", file=file)
+    if all(isinstance(builder, Builder) for builder in builders):
+        yield from _wrong_in_options(benchmark, builders)
 
 
 def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
@@ -144,21 +192,31 @@ def _check_task(
         render, score = _file(task.render, benchmark), _file(task.score, benchmark)
         if not cases or len(task.by_id) != len(task.cases.cases):
             yield Remark(place, "two cases have one id" if cases else "no cases", file=render)
-        if text := _wrong_conversation(spec, task, cases):
-            yield Remark(place, text, file=str(benchmark.folder / "card.yaml"))
+        if texts := [*_wrong_conversation(spec, task, cases), *_wrong_judge(spec, task, benchmark)]:
+            yield from (Remark(place, text, file=str(benchmark.folder / "card.yaml")) for text in texts)
             return
         for case in cases:
             place = f"{spec.name}, case {case.id}"
             benchmark.labels(case.id, case.labels)
             benchmark.split(case, 0, task.cases.documents)
             yield from (Remark(place, text, file=render) for text in _wrong_in_prompt(task, case))
+            if (tokens := case.num_tokens.get(CL100K, 0)) > 1.05 * (
+                spec.tokens or tokens
+            ) and spec.source == "seed":
+                text = f"{tokens} tokens are more than the {spec.length} of the name; make the text shorter"
+                yield Remark(place, text, file=render)
             yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
+            if task.judging is not None:
+                judge = _file(task.judging.requests, benchmark)
+                yield from (Remark(place, text, file=judge) for text in _wrong_in_judging(task, case))
         place = spec.name
         if text := _given_away(task, cases):
             yield Remark(place, text, file=render)
-        if spec.source == "seed" and not task.by_likelihood and (text := _wrong_with_seeds(spec.name)):
-            maker = next((each for each in benchmark.builders() if each.task == spec.task), benchmark)
-            yield Remark(place, text, file=_file(type(maker), benchmark))
+        if spec.source == "seed" and not task.by_likelihood:
+            place = replace(spec, length=ANY).name if spec.tokens else spec.name
+            if text := _wrong_with_seeds(place):
+                maker = next((each for each in benchmark.builders() if each.task == spec.task), benchmark)
+                yield Remark(spec.name, text, file=_file(type(maker), benchmark))
         runs += _example_runs(benchmark, task, cases)
     except InputError as error:
         # Missing published files are not a mistake of the benchmark.
@@ -171,14 +229,60 @@ def _check_task(
         yield _raised(benchmark, place, error)
 
 
-def _wrong_conversation(spec: catalogue.TaskSpec, task: LoadedTask, cases: Sequence[Case]) -> str:
+def _wrong_conversation(spec: catalogue.TaskSpec, task: LoadedTask, cases: Sequence[Case]) -> Iterator[str]:
     several = any(len(case.turns) > 1 for case in cases)
     if spec.conversation == task.is_conversation == several:
-        return ""
+        return
     if not spec.conversation:
-        return "its cases have several turns, or it has a render_turn; write conversation: true and give both"
-    lacks = "case has a second turn" if task.is_conversation else "render_turn"
-    return f"it has conversation: true, but no {lacks}; remove the key, or give both"
+        yield "its cases have several turns, or it has a render_turn; write conversation: true and give both"
+    else:
+        lacks = "case has a second turn" if task.is_conversation else "render_turn"
+        yield f"it has conversation: true, but no {lacks}; remove the key, or give both"
+
+
+def _wrong_judge(spec: catalogue.TaskSpec, task: LoadedTask, benchmark: Benchmark) -> Iterator[str]:
+    """Yield where the card and the task differ in the judge and in the scales of its scores."""
+    if spec.judged != (task.judging is not None):
+        yield "give it both judged: true and a Judging (LoadedTask.judging), or neither"
+    for metric in task.metrics:
+        on_card, of_task = (
+            f"[{', '.join(f'{end:g}' for end in points[metric] or ())}]" if metric in points else "none"
+            for points in (benchmark.card.points, task.points)
+        )
+        if on_card != of_task:
+            yield f"the points of {metric} are {on_card} on the card and {of_task} in LoadedTask.points; write the same in both"
+
+
+def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
+    judging: Judging = task.judging
+    name, turns = judging.default, range(len(case.turns))
+    rubric = judging.rubric(name)
+    judging.requests(case, [None for _ in turns], name)
+    requests = judging.requests(case, [_ANSWER for _ in turns], name)
+    if any(request.meta.get("turn") not in turns for request in requests):
+        yield 'a judge request does not name its turn; give it meta={"turn": turn}, counted from 0'
+        return
+    if not all(any(_ANSWER in message.content for message in request.messages) for request in requests):
+        yield "a judge prompt does not contain the response; insert it unchanged"
+    for turn in turns:
+        # A judge that fails leaves a turn without verdicts.
+        unjudged = judging.score_turn(case, turn, _ANSWER, (), name, None)
+        asked = sum(request.meta["turn"] == turn for request in requests)
+        ends = [
+            judging.score_turn(case, turn, _ANSWER, [Verdict(end, None, "", (), 0, "")] * asked, name, None)
+            for end in (rubric.low, rubric.high)
+        ]
+        for metric in judging.metrics if asked else ():
+            if unjudged[metric].value is not None or unjudged[metric].reason != NOT_JUDGED:
+                yield f'{metric} without verdicts is {unjudged[metric]}; give Score(None, "{NOT_JUDGED}")'
+            low, high = sorted(scores[metric].value or 0.0 for scores in ends)
+            least, most = task.points.get(metric, (0, 1)) or (low, high)
+            # A scale may begin below the rubric's, as for responses in a wrong language.
+            if low < least or high > most or low < high < most:
+                yield (
+                    f"{metric} is {low:g} to {high:g} by the rubric, and its scale {least:g} to {most:g}; write the rubric's under points "
+                    "on the card and in LoadedTask"
+                )
 
 
 def _wrong_with_seeds(task: str) -> str:
@@ -186,7 +290,7 @@ def _wrong_with_seeds(task: str) -> str:
     for seed in (0, 0, 1):
         # The cache would return the same cases for the same seed.
         with _empty_cache():
-            loaded = load_task(task, Options(length=2_000, seed=seed, n=2))
+            loaded = load_task(task, Options(length=_ODD, seed=seed, n=2))
             # Without ids, which may contain the seed.
             cases = loaded.cases.cases
             made.append([(list(_sent(loaded, case)), [turn.gold for turn in case.turns]) for case in cases])
@@ -289,9 +393,11 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
     examples = list(benchmark.example_answers(case, 0)) if task.judging is None else []
     headline = task.metrics[0]
     values: dict[str | None, float | None] = {}
-    for text in (None, "", *examples):
+    for text in (None, "", _ANSWER, *examples):
         response = Response(text, "endpoint_failed" if text is None else None)
-        scores = score_turns(task, case, [response] * len(case.turns))[0]
+        scores, again = (score_turns(task, case, [response] * len(case.turns))[0] for _ in range(2))
+        if repr(scores) != repr(again):
+            yield "score gives another score when it is called again; draw nothing in it"
         values[text] = scores[headline].value
         # Results count the reasons of the headline only.
         if (reason := scores[headline].reason) and reason not in REASONS:

@@ -212,4 +212,9 @@ def _builder(spec: TaskSpec) -> "SeededBuilder":
     from long_context_tasks.benchmarks.seeded import SeededBuilder
 
     found = [each for each in benchmark(spec.benchmark).builders() if each.task == spec.task]
-    return next(each for each in found if isinstance(each, SeededBuilder))
+    for each in found:
+        if isinstance(each, SeededBuilder):
+            return each
+    raise InputError(
+        f"{spec.name}: builders() has no SeededBuilder of task {spec.task!r}; correct a builder's task"
+    )

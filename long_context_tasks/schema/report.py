@@ -126,10 +126,18 @@ class HeatMap:
     x: Sequence[str]
     y: Sequence[str]
     values: Sequence[Sequence[float | None]]  # one row per entry in ``y``; None for a cell without cases
-    counts: Sequence[Sequence[int]]  # number of clusters behind each value
+    counts: Sequence[Sequence[int]]  # number of clusters behind each value; may be empty
     # Bounds of the scale.
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        # Counts need not be given.
+        for name, rows in (("values", self.values), ("counts", self.counts or self.values)):
+            if not self.x or not self.y or [len(row) for row in rows] != [len(self.x)] * len(self.y):
+                raise ValueError(
+                    f"heat map {self.title}: {name} need a row for each of y and a cell for each of x, of which there must be some"
+                )
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plugins import installed
+from plugins import installed, package_on_page
+from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.checking import check_benchmark
+from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError
 
 TOYS = Path(__file__).parents[1] / "contract" / "toys"
@@ -84,6 +86,17 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (DATA, "rows = []\n", "rows = [1 / 0]\n", "correct ZeroDivisionError"),
         (DATA, "values = [t.value for", "values = [t.value / (len(turns) - 3) for", "correct ZeroDivisionError"),
         (CLASS, "def sections(", HEAT_MAPS, "correct ZeroDivisionError"),
+        (CARD, "tasks:\n", "data: {sha256: {keys.txt: abc}}\ntasks:\n", "sha256 has keys.txt, which no task lists"),
+        (CARD, "tasks:\n", "data: {base_url: 'file:/data'}\ntasks:\n", "file:/data cannot be fetched; give an address"),
+        (CARD, "    chance", "    judged: true\n    chance", "give it both judged: true and a Judging"),
+        (CARD, "tasks:\n", "points: {exact: [0, 10]}\ntasks:\n", "[0, 10] on the card and none in LoadedTask"),
+        (DATA, "float(response.strip() ==", "draw() + 0 * float(response.strip() ==", "gives another score when it is called again"),
+        (DATA, "max(2, (length - 40)", "max(2, (length + 400)", "tokens are more than the 1k of the name"),
+        (DATA, "tokenizer = get_tokenizer(CL100K)", "tokenizer = get_tokenizer({1000: CL100K, 4000: CL100K}[length])", "registers_keys_any: correct KeyError: 2345"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 9"), "its default is 9, but 99 in the settings of registers_keys"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "key: int = 9"), "option key: no settings have a field of this name"),
+        (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', ['a', 'b'], ['c'], [[1.0]], [[1]], 0, 1)]"), "need a row for each of y and a cell for each of x"),
+        (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', [], [], [], [], 0, 1)]"), "of which there must be some"),
         (CARD, "headline: exact", "headline: right", "task keys names the metric 'right', which metrics does not describe"),
         (CARD, 'exact: "the response is the right number"', 'exact: ""', "which metrics does not describe"),
         (DATA, 'metrics=("exact",)', 'metrics=("other",)', "are not in the card, which has exact"),
@@ -98,6 +111,10 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
     text = (folder / file).read_text()
     assert before in text
     text = text.replace(before, after)
+    if file == DATA:
+        text += "\n\ndef draw() -> float:\n    return random.random()\n"
+    if file == CLASS:
+        text = text.replace("import ScoredRun,", "import HeatMap, ScoredRun,")
     if "Own" in after:
         text = text.replace("card = Card.load", "options = Own\n    card = Card.load")
         # Its entry point comes first.
@@ -111,6 +128,62 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
     assert found, findings(toys)
     assert "lct_toys" in found[0]
     sys.modules.pop("lct_other", None)
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "expected"),
+    [
+        ("scoring.py", ', {"turn": turn}', "", "a judge request does not name its turn; give it meta="),
+        ("scoring.py", "replied: {response}", "replied.", "a judge prompt does not contain the response"),
+        ("scoring.py", "if response:", "if response and response.format():", "correct IndexError"),
+        ("scoring.py", "if not verdicts:", "if verdicts[0] is None:", "correct IndexError"),
+        ("scoring.py", '"not_judged"', '"judge_failed"', 'give Score(None, "not_judged")'),
+        (CARD, "points: {rating: [1, 5]}", "", "none on the card and [1, 5] in LoadedTask.points"),
+        (CARD, "points: {rating: [1, 5]}", "points: {rating: [1, 10]}", "[1, 10] on the card and [1, 5] in"),
+        ("scoring.py", '"marks", low=1, high=5', '"marks", low=1, high=10', "rating is 1 to 10 by the rubric, and its scale 1 to 5"),
+        (CARD, "    judged: true\n", "", "give it both judged: true and a Judging"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_judging_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, expected: str
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    folder = package_on_page("adding_a_judged_benchmark.md", "tales", tmp_path / "tales")
+    path = folder / "tales_benchmark" / file
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    found = findings(folder, "tales")
+    for name in [name for name in sys.modules if name.startswith("tales_benchmark")]:
+        del sys.modules[name]
+    assert [remark for remark in found if expected in remark and "tales_benchmark" in remark], found
+
+
+def test_the_package_that_takes_an_option_of_another_is_named(toys: Path) -> None:
+    path = toys / "lct_toys" / "registers" / CLASS
+    text = path.read_text().replace("card = Card.load", "options = Own\n    card = Card.load")
+    path.write_text(text.replace("class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 99")))
+    shutil.copytree(toys / "lct_toys-1.0.dist-info", toys / "zoo-1.0.dist-info")
+    (toys / "zoo-1.0.dist-info" / "entry_points.txt").write_text(
+        "[long_context_tasks.benchmarks]\nzoo = zoo:BENCHMARK\n"
+    )
+    (toys / "zoo-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: zoo\n")
+    (toys / "zoo.py").write_text(
+        OTHER.replace("{name: other,", "{name: zoo,").replace("style: str = 'plain'", "most_keys: int = 1")
+    )
+    found = findings(toys)
+    sys.modules.pop("zoo", None)
+    assert ["leaves out benchmark zoo: its option 'most_keys'" in remark for remark in found] == [True]
+
+
+def test_an_error_of_a_card_is_said_once(toys: Path) -> None:
+    path = toys / "lct_toys" / "registers" / CARD
+    path.write_text(path.read_text().replace("chance: 0.01", "chance: 1.5"))
+    with installed(toys):
+        said = CliRunner().invoke(app, ["check", "registers"])
+    assert said.output.count("chance must be") == 1
+    assert "package.module:OBJECT" not in said.output and "InputError" not in said.output
 
 
 def test_the_toys_are_sound(toys: Path) -> None:

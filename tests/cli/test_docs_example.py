@@ -1,39 +1,31 @@
-"""The benchmark on the page for authors of benchmarks passes `lct check`, and its prompts can be exported, built and scored."""
+"""The benchmarks on the pages for authors of benchmarks pass `lct check`, and their prompts can be exported, built and scored."""
 
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plugins import installed
+from plugins import DOCS, installed, package_on_page
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import InputError
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding_a_benchmark.md"
-POINTS = "[long_context_tasks.benchmarks]\nparcels = parcels:BENCHMARK\n"
+PAGE, JUDGED = "adding_a_benchmark.md", "adding_a_judged_benchmark.md"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package whose files are on the page."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    folder = tmp_path / "package"
-    for name, text in re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    metadata = folder / "parcels-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: parcels\nVersion: 0.1.0\n")
-    (metadata / "entry_points.txt").write_text(POINTS)
-    assert 'parcels = "parcels:BENCHMARK"' in (folder / "pyproject.toml").read_text()
-    return folder
+    yield tmp_path / "package"
+    for name in [name for name in sys.modules if re.match(r"(parcels|tales)_benchmark", name)]:
+        del sys.modules[name]
 
 
 def test_the_example_works(folder: Path, tmp_path: Path) -> None:
-    with installed(folder):
+    with installed(package_on_page(PAGE, "parcels", folder)):
         checked = lct("check", "parcels", "--write")
         assert checked.code == 0 and checked.out.endswith("parcels: all is well\n"), checked.out
         assert "note" not in checked.out, checked.out
@@ -50,9 +42,22 @@ def test_the_example_works(folder: Path, tmp_path: Path) -> None:
         assert {case.turns[0].gold for case in cases} == {1, 2}
         with pytest.raises(InputError, match="lct_shelves must be at least 2"):
             load_task(task, {"lct_shelves": 1})
-    for name in [name for name in sys.modules if name.partition(".")[0] == "parcels"]:
-        del sys.modules[name]
 
 
-def test_the_page_is_short() -> None:
-    assert len(PAGE.read_text().split()) <= 900
+def test_the_judged_example_works(folder: Path, tmp_path: Path) -> None:
+    with installed(package_on_page(JUDGED, "tales", folder)):
+        checked = lct("check", "tales", "--write")
+        assert checked.code == 0 and checked.out.endswith("tales: all is well\n"), checked.out
+        prompts = tmp_path / "prompts.jsonl"
+        assert lct("runs", "export", "tales_talk_2k", "--n", 2, "--out", prompts).code == 0
+        rows = [json.loads(line) for line in prompts.read_text().splitlines()]
+        assert json.dumps(rows[-1]).count("What did traveller") >= 1
+
+
+@pytest.mark.parametrize("page", [PAGE, JUDGED])
+def test_the_page_is_short(page: str) -> None:
+    text = (DOCS / page).read_text()
+    assert len(text.split()) <= 950
+    # Narrow screens show this much of a line of code.
+    code = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert [line for block in code for line in block.splitlines() if len(line) > 76] == []
