@@ -83,7 +83,7 @@ def test_a_tenth_of_what_the_model_reads_is_padding_at_most(n: int) -> None:
 
     checkpoint.model.body().register_forward_pre_hook(count, with_kwargs=True)
     scores = scorer.score_items(checkpoint, items).scores
-    assert sum(read) <= model_code.MAX_PADDING * sum(score.tokens for score in scores)
+    assert sum(read) <= 1.1 * sum(score.tokens for score in scores)
     assert len(read) <= n / 3
 
 
