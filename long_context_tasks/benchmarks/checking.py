@@ -10,7 +10,6 @@ import math
 import os
 import re
 import tempfile
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -85,9 +84,8 @@ def _file(thing: Any, benchmark: Benchmark) -> str:
 
 def _raised(benchmark: Benchmark, place: str, error: Exception) -> Remark:
     """Return a remark on an error with the last of the benchmark's own lines that led to it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(benchmark.folder)]
-    file = f"{own[-1].filename}, line {own[-1].lineno}" if own else _file(type(benchmark), benchmark)
+    line = benchmark.line_of(error)
+    file = "{}, line {}".format(*line) if line else _file(type(benchmark), benchmark)
     # An InputError has a remedy of its own.
     text = str(error) if isinstance(error, InputError) else f"correct {type(error).__name__}: {error}"
     return Remark(place, text, file=file)

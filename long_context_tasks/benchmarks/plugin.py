@@ -17,6 +17,7 @@ The catalogue finds the folders in this package; another package names its objec
 ``long_context_tasks.benchmarks``. Methods import what they need when they are called, so that listing tasks loads no library.
 """
 
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -57,6 +58,12 @@ class Benchmark(ABC, Generic[TaskOptions]):
     @property
     def folder(self) -> Path:
         return self.card.folder
+
+    def line_of(self, error: Exception) -> tuple[Path, int] | None:
+        """Return the file and line of the benchmark's own code that an error passed last, if it did."""
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename).is_relative_to(self.folder)]
+        return (Path(own[-1].filename), own[-1].lineno or 0) if own else None
 
     # The only method without a default: a benchmark without tasks is a mistake.
     @abstractmethod

@@ -206,20 +206,24 @@ def site(
     )
     options = SectionOptions(metric, data_dir, cases, bins)
     failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
+    limit = None if threshold is None else threshold / 100
+    if out is not None:
+        from long_context_tasks.site.contents import site_contents
+
+        contents, notes, failed = site_contents(
+            collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
+        )
+        tell(failed)
+        failures += failed
     problems = (*collected.collection.problems, *failures)
     collected = replace(collected, collection=replace(collected.collection, problems=problems))
     _print_counts(collected)
-    limit = None if threshold is None else threshold / 100
     if json_wanted():
         lengths = family_lengths(collected.collection, cells, chances(cells), limit)
         give(None, effective_lengths=[length_document(length) for length in lengths])
     if out is not None:
         from long_context_tasks.site.cases import KeptLists
-        from long_context_tasks.site.contents import site_contents
 
-        contents, notes = site_contents(
-            collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
-        )
         kept = KeptLists(collected.collection, cells, contents.label_titles, out)
         shown = cases_of(collected, data_dir, private=private, kept=kept) if with_cases else iter(())
         contents = replace(contents, title=title, submit_to=submit_to)

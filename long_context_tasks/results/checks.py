@@ -19,11 +19,19 @@ _REMEDY = "the file was changed or damaged; score the run again with `lct runs r
 
 
 Failures = dict[str, Exception]
-"""Parts of a report that a benchmark's own code failed to make, each with its first error; ``left_out`` puts them in words."""
+"""Parts of a report that a benchmark's own code failed to make, each with its first error; their names begin with that of the benchmark, and ``left_out`` puts them in words."""
 
 
 def left_out(failures: Failures) -> list[str]:
-    return [f"{part} are left out: {reason(error)}" for part, error in failures.items()]
+    return [f"{part} are left out: {reason(error)}{_line(part, error)}" for part, error in failures.items()]
+
+
+def _line(part: str, error: Exception) -> str:
+    """Return the line of the benchmark's code that failed, in brackets."""
+    benchmark = catalogue.benchmark(part.partition(":")[0])
+    line = None if isinstance(error, InputError) else benchmark.line_of(error)
+    # Pages show it, and local folders stay private.
+    return f" ({line[0].relative_to(benchmark.folder.parent)}, line {line[1]})" if line else ""
 
 
 def reason(error: Exception) -> str:

@@ -132,7 +132,8 @@ def collect_with_files(
     evaluations = {key: evaluation for key, (_, evaluation) in read.items()}
     reuse.save()
     runs, notes_on_names = _renamed(runs, evaluations, models)
-    notes_on_names += [*_skipped(others), *left_out(failures)]
+    notes_on_names += _skipped(others)
+    problems += left_out(failures)
     return CollectedRuns(
         Collection(
             runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names), contents, reuse

@@ -93,8 +93,8 @@ def site_contents(
     data_dir: Path | None = None,
     agreement: Path | None = None,
     threshold: float | None = None,
-) -> tuple[SiteOptions, list[str]]:
-    """Return the site's contents in addition to runs, and a note on each part that could not be made."""
+) -> tuple[SiteOptions, list[str], list[str]]:
+    """Return the site's contents in addition to runs, notes on parts that lack data, and problems of benchmarks' own code."""
     collection = collected.collection
     benchmarks = sorted(collection.runs["benchmark"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
@@ -119,7 +119,6 @@ def site_contents(
         except Exception as error:  # a plug-in may fail; the rest of the site is built without it
             failures[f"{benchmark}: sections of its own report"] = error
     judges = judge_sentences(collection, agreement, failures)
-    notes += left_out(failures)
     options = SiteOptions(
         made=date.today().isoformat(),
         published=[
@@ -145,7 +144,7 @@ def site_contents(
         metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )
-    return options, notes
+    return options, notes, left_out(failures)
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:

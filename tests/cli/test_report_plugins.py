@@ -62,9 +62,24 @@ def test_the_site_is_made_without_the_part_that_fails(
     monkeypatch.setattr(toys, method, fail)
     done = lct("report", tmp_path / "runs", "--out", tmp_path / "site")
     named = f"registers: {part} are left out: ZeroDivisionError: division by zero"
-    assert done.code == 0 and f"note: {named}" in done.err, done
+    assert done.code == 1 and f"problem: {named}" in done.err, done
     page = (tmp_path / "site" / "index.html").read_text()
     assert named in page and (tmp_path / "site" / "task" / f"{KEYS}.html").is_file()
+
+
+def test_the_line_of_the_plug_in_that_fails_is_named(
+    toys: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("plotly")
+    from lct_toys.registers import data  # type: ignore[import-not-found]
+
+    answered(KEYS, tmp_path / "runs")
+    monkeypatch.setattr(data, "Section", fail)
+    done = lct("report", tmp_path / "runs", "--out", tmp_path / "site", "--json")
+    [problem] = json.loads(done.out)["result"]["problems"]
+    assert re.search(r"sections .* division by zero \(registers/data.py, line \d+\)$", problem), problem
+    assert done.code == 1 and problem in done.err
+    assert "1 problem, named above; exit code 1" in done.err
 
 
 def test_pages_of_cases_end_where_a_prompt_fails(

@@ -215,7 +215,7 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
     write_lm_eval(tmp_path, Run(talk, "ethic_recall_books", options={"lct_cases": str(tmp_path / "gone")}))
     collected = collect_with_files([tmp_path])
     cells = cells_of(collected.collection)
-    options, notes = site_contents(collected, cells)
+    options, notes, _ = site_contents(collected, cells)
     assert options.heat_maps == [] and len(notes) == 1 and "gone" in notes[0]
 
 
