@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.distributions import Beta
+from torch.distributions import Beta, Categorical, kl_divergence
 from torch.nn.functional import log_softmax
 
 from long_context_tasks.orca.data import SCALE, HeadName
@@ -149,6 +149,18 @@ HEADS: dict[HeadName, Head] = {
     ),
     "bernoulli": Head("bernoulli", 2, bernoulli_loss, _bernoulli_moments, True, None),
 }
+
+
+def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
+    """Return the KL divergence of ``p`` from ``q``, both head parameters; shape (items,).
+
+    Part of the released code, for distillation from another model's predictions; no command uses it.
+    """
+    p, q = p.float(), q.float()
+    if head.name == "beta":
+        first, second = (Beta(each[..., 0].exp(), each[..., 1].exp(), validate_args=False) for each in (p, q))
+        return torch.as_tensor(kl_divergence(first, second))
+    return torch.as_tensor(kl_divergence(Categorical(logits=p), Categorical(logits=q)))
 
 
 class OrcaModel(nn.Module):

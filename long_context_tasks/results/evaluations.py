@@ -163,8 +163,11 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
     # The label of a run may contain a folder.
     for path in sorted(place.glob(f"*/{run.label}.json")):
         try:
-            if not (path.is_file() and path.with_suffix(".jsonl").is_file()):
-                raise InputError(f"{path}: it or its rows are missing or not a regular file; left out")
+            for file in (path, path.with_suffix(".jsonl")):
+                if file.exists() and not file.is_file():
+                    raise InputError(
+                        f"{file}: not a regular file; remove it, or make it again with `lct judge run`"
+                    )
             later.append(_read_judged(run, path, path.relative_to(place).parts[0], "lct judge run"))
         except InputError as error:
             damaged.append(str(error))

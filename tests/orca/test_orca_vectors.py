@@ -90,6 +90,13 @@ def test_heads(shared: Path) -> None:
     assert n == 210
 
 
+def test_divergence_of_parameters(shared: Path) -> None:
+    for number, row in vector_rows(shared, "orca", "params_kl.jsonl"):
+        head = heads.HEADS[row["function"].removesuffix("_params_kl")]
+        found = heads.params_kl(head, torch.tensor(row["params_p"]), torch.tensor(row["params_q"])).tolist()
+        assert _near(found, row["kl"], **FLOAT32), number
+
+
 def test_metrics(shared: Path) -> None:
     for number, row in vector_rows(shared, "orca", "metrics.jsonl"):
         found = agreement(
