@@ -206,7 +206,8 @@ def _check_task(
             yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
             if task.judging is not None:
                 judge = _file(task.judging.requests, benchmark)
-                yield from (Remark(place, text, file=judge) for text in _wrong_in_judging(task, case))
+                once = dict.fromkeys(_wrong_in_judging(task, case))  # for all turns
+                yield from (Remark(place, text, file=judge) for text in once)
         place = spec.name
         if text := _given_away(task, cases):
             yield Remark(place, text, file=render)
