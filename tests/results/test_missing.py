@@ -83,6 +83,7 @@ def test_a_run_that_a_judge_has_scored_later_is_done(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     judged = {"judge": {"name": "judge"}, "numbers": {"n": 10, "n_scored": 10}, "by_seed": {}}
     path.write_text(json.dumps({**judged, "headline": "judge_score", "points": ["judge_score"]}))
+    path.with_suffix(".jsonl").touch()
     assert only_cell(run).state == DONE
 
 
