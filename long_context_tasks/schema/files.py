@@ -154,9 +154,9 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
     parent = folder.parent
     new_parent = not parent.exists()
     prefix = f".{folder.name}.{platform.node()}-"
-    with _disk_errors(folder, remedy):
+    with disk_errors(folder, remedy):
         parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(parent):
+        with alone_in(parent):
             bring_back(folder)
             _remove_abandoned(parent, f"{glob.escape(prefix)}????????")
             part = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
@@ -164,9 +164,9 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
             with suppress(OSError):  # the file system may lack locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
     try:
-        with _disk_errors(folder, remedy, DISK_FAULTS):
+        with disk_errors(folder, remedy, DISK_FAULTS):
             yield part
-        with _disk_errors(folder, remedy), _alone_in(parent):
+        with disk_errors(folder, remedy), alone_in(parent):
             part.chmod(0o755)  # mkdtemp creates folders that only their owner can read
             # A folder cannot be replaced in one step, so an old one is moved aside first.
             if folder.exists():
@@ -183,7 +183,7 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
 
 
 @contextmanager
-def _disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iterator[None]:
+def disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iterator[None]:
     """Convert disk errors, all or only those with some codes, into one that names the folder."""
     try:
         yield
@@ -194,7 +194,8 @@ def _disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iter
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is inside this block with the same folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -3,11 +3,12 @@
 import importlib.resources
 import importlib.util
 import json
+import logging
 import math
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +25,14 @@ from long_context_tasks.results.tables import leaderboard, table_json
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
-from long_context_tasks.schema.files import loads, whole_folder, write_whole
+from long_context_tasks.schema.files import (
+    DISK_FAULTS,
+    alone_in,
+    disk_errors,
+    loads,
+    make_folder,
+    write_whole,
+)
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import (
     CHUNKS,
@@ -54,6 +62,9 @@ from long_context_tasks.site.tables import (
     score_text,
 )
 
+_LOG = logging.getLogger(__name__)
+# In the folder of a site while it is replaced: the new files, and those of the earlier site.
+_NEW, _OLD = ".lct-site.new", ".lct-site.old"
 MARKER = "lct-site.json"
 """The file that marks a folder as a site and lists its files."""
 _MOST_PLAIN = 1_000
@@ -240,32 +251,74 @@ def _plotly() -> Path:
 
 @contextmanager
 def _replaced(place: Path) -> Iterator[Path]:
-    """Yield a folder to write into, and move it into place if the block succeeds.
+    """Yield a folder to write into, and exchange its contents with those of an earlier site if the block succeeds.
 
-    If the block fails, an earlier site is kept.
+    If the block fails, the earlier site is kept. Other people's files in the folder are never moved. A report that
+    is killed leaves its own two folders, which the next one clears.
     """
-    empty = place.is_dir() and not any(place.iterdir())
-    if place.exists() and not empty and not (place / MARKER).is_file():
+    remedy = "choose another folder with --out"
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place}: not a folder; {remedy}")
+    made = not place.exists()
+    make_folder(place, remedy=remedy)
+    with disk_errors(place, remedy, DISK_FAULTS), alone_in(place):
+        names = {path.name for path in place.iterdir()}
+        if names - {_NEW, _OLD} and MARKER not in names | _names_in(place / _OLD):
+            raise InputError(
+                f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
+            )
+        _clear(place)
+        part = place / _NEW
+        with disk_errors(place, remedy):
+            part.mkdir()
+        try:
+            yield part
+            _exchange(place, part)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            if made:
+                with suppress(OSError):  # it holds the site
+                    place.rmdir()
+
+
+def _exchange(place: Path, part: Path) -> None:
+    """Move the earlier site's files and folders aside and the new ones to their place, each in one step."""
+    earlier, files = _files_of(place), sorted(_names_in(part))
+    if foreign := [name for name in files if name not in earlier and (place / name).exists()]:
         raise InputError(
-            f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
+            f"{place / foreign[0]}: is not of an earlier site and has the name of a page; move it away"
         )
-    with whole_folder(place) as part:
-        yield part
-        files = [*sorted(path.name for path in part.iterdir()), MARKER]
-        marker = {"made_by": "lct report", "files": files}
-        (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
-        for path in _others_in(place):
-            if path.name not in files:
-                copy = shutil.copytree if path.is_dir() else shutil.copy2
-                copy(path, part / path.name)
+    old = place / _OLD
+    old.mkdir()
+    for name in sorted(earlier & _names_in(place)):
+        (place / name).replace(old / name)
+    for name in files:
+        (part / name).replace(place / name)
+    marker = {"made_by": "lct report", "files": [*files, MARKER]}
+    write_whole(place / MARKER, json.dumps(marker, indent=1) + "\n")
+    shutil.rmtree(old, ignore_errors=True)
 
 
-def _others_in(place: Path) -> list[Path]:
-    """Return the files and folders outside the earlier site, such as tables written next to it."""
-    if not place.exists():
-        return []
+def _clear(place: Path) -> None:
+    """Remove what a killed report left; files of the earlier site that it had moved aside return first."""
+    old = place / _OLD
+    for name in _names_in(old) - _names_in(place):
+        (old / name).replace(place / name)
+    for folder in (old, place / _NEW):
+        if folder.is_dir():
+            _LOG.warning("%s: left by a report that was stopped; removed", folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _files_of(place: Path) -> set[str]:
+    """Return the names of the files and folders of the site in a folder; empty without a site."""
     try:
-        files = set(loads((place / MARKER).read_bytes())["files"])
+        names = map(str, loads((place / MARKER).read_bytes())["files"])
+        # Pages have no hidden files, and a marker from elsewhere must not give away a repository.
+        return {name for name in names if not name.startswith(".")}
     except (OSError, ValueError, KeyError, TypeError):
-        files = {MARKER}
-    return [path for path in place.iterdir() if path.name not in files]
+        return set()
+
+
+def _names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

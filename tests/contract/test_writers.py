@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "long_context_tasks"
-_INSIDE = "inside a folder that `whole_folder` moves into place"
+_INSIDE = "inside a new folder that is moved into place when it is complete"
 _APPENDS = "appends, so that a killed process loses no row"
 OTHERS = {
     "benchmarks/downloads.py": "continues a download that stopped",
@@ -15,7 +15,7 @@ OTHERS = {
     "orca/controls.py": _INSIDE,
     "schema/case_folder.py": _INSIDE,
     "schema/files.py": "the place itself",
-    "site/build.py": _INSIDE,
+    "site/cases.py": _INSIDE,
     "tokens/tokenizers.py": "an encoding that a library reads from its own cache",
 }
 

@@ -26,6 +26,7 @@ from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
+from long_context_tasks.site.build import MARKER
 from long_context_tasks.site.cases import PageNames, script_json
 from long_context_tasks.site.pages import index_payload
 from long_context_tasks.site.tables import leading_cells, leaf_of, top_of
@@ -133,7 +134,7 @@ def test_what_is_no_site_of_ours_is_not_touched(tmp_path: Path) -> None:
         build_site(folder, collection_of(cells), cells)
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="not a site"):
+    with pytest.raises(InputError, match="not a folder"):
         build_site(tmp_path / "file", collection_of(cells), cells)
 
 
@@ -286,3 +287,50 @@ def test_half_of_a_pair_survives(text: str) -> None:
     assert json.loads(script_json(["\ud83d" + text, "\udc00"])) == json.loads(
         json.dumps(["\ud83d" + text, "\udc00"])
     )
+
+
+def small(place: Path) -> BuiltSite:
+    [cell] = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"][:1]
+    return build_site(place, collection_of([cell]), [cell])
+
+
+def own_files(place: Path) -> dict[str, int]:
+    """Files of a user in the folder of a site, with their inodes: a file that was copied or moved back has another."""
+    return {
+        name: (place / name).stat().st_ino for name in ("CNAME", ".git", ".git/HEAD", "notes", "notes/a.md")
+    }
+
+
+def test_files_of_others_stay_where_they_are_whenever_a_report_is_killed(tmp_path: Path) -> None:
+    place = tmp_path / "site"
+    small(place)
+    (place / "CNAME").write_text("example.org")
+    for folder, name in ((".git", "HEAD"), ("notes", "a.md")):
+        (place / folder).mkdir()
+        (place / folder / name).write_text("x")
+    mine, whole = own_files(place), sorted(path.name for path in place.iterdir())
+    site = json.loads((place / MARKER).read_text())["files"]
+    for killed_after in range(len(site) + 1):
+        # As a report leaves the folder that was killed after moving so many files aside.
+        (place / ".lct-site.new").mkdir()
+        (place / ".lct-site.new" / "half.html").write_text("<p>half")
+        (place / ".lct-site.old").mkdir()
+        for name in sorted(site)[:killed_after]:
+            (place / name).rename(place / ".lct-site.old" / name)
+        small(place)
+        assert own_files(place) == mine
+        assert sorted(path.name for path in place.iterdir()) == whole
+
+
+def test_a_page_never_replaces_a_file_that_is_not_of_a_site(tmp_path: Path) -> None:
+    small(tmp_path / "site")
+    marker = json.loads((tmp_path / "site" / MARKER).read_text())
+    marker["files"].remove("about.html")
+    marker["files"].append(".git")  # a forged marker
+    (tmp_path / "site" / MARKER).write_text(json.dumps(marker))
+    (tmp_path / "site" / ".git").mkdir()
+    with pytest.raises(InputError, match=r"about\.html: is not of an earlier site"):
+        small(tmp_path / "site")
+    (tmp_path / "site" / "about.html").unlink()
+    small(tmp_path / "site")
+    assert (tmp_path / "site" / ".git").is_dir()
