@@ -121,7 +121,10 @@ def _wrong_in_card(benchmark: Benchmark) -> Iterator[Remark]:
 
 def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iterator[Remark]:
     """Yield options of a run that nothing takes, or whose default differs from that of `lct build`."""
-    source = "\n".join(path.read_text(encoding="utf-8") for path in benchmark.folder.rglob("*.py"))
+    # A benchmark in a single module may lie in a folder with other people's code.
+    package = (benchmark.folder / "__init__.py").is_file()
+    files = benchmark.folder.rglob("*.py") if package else [Path(_file(type(benchmark), benchmark))]
+    source = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
     common = {each.name for each in fields(Options)}
     for option in [each for each in fields(benchmark.options) if each.name not in common]:
         settings = [

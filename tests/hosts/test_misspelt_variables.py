@@ -8,6 +8,7 @@ import pytest
 
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.messages import (
+    _warn_of_long_answers,
     known_variables,
     misspelt_variables,
     warn_of_long_answers,
@@ -46,6 +47,7 @@ def test_a_warning_is_given_once_and_holds_no_value(caplog: pytest.LogCaptureFix
 
 
 def test_long_answers_are_announced_once_for_a_benchmark(caplog: pytest.LogCaptureFixture) -> None:
+    _warn_of_long_answers.cache_clear()  # another test of this process may have run a task
     for name in ("ethic_recall_medicine_synthetic", "ethic_attribute_medicine_synthetic"):
         warn_of_long_answers(load_task(name, {"lct_n": 1, "lct_length": "2k"}))
     warn_of_long_answers(
