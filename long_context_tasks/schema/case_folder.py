@@ -19,7 +19,15 @@ from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import InputError, aside, lines, loads, make_folder, whole_folder
+from long_context_tasks.schema.files import (
+    InputError,
+    alone_in,
+    aside,
+    lines,
+    loads,
+    make_folder,
+    whole_folder,
+)
 from long_context_tasks.schema.options import cache_dir
 
 T = TypeVar("T")
@@ -305,8 +313,10 @@ class CaseWriter:
     def __enter__(self) -> "CaseWriter":
         with _disk_full(self.folder), ExitStack() as stack:
             self._part = stack.enter_context(whole_folder(self.folder, remedy=_OTHER_PLACE))
-            if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
-                read_manifest(self.folder)  # raises if the folder has other contents
+            # Another process may be replacing the folder, which is missing for a moment.
+            with alone_in(self.folder.resolve().parent):
+                if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
+                    read_manifest(self.folder)  # raises if the folder has other contents
             self._table = stack.enter_context(closing(sqlite3.connect(self._part / DOCUMENTS)))
             # The folder appears complete or not at all, so SQLite needs no journal.
             self._table.execute("PRAGMA journal_mode = OFF")

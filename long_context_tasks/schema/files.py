@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -149,8 +150,10 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
     Any number of processes may do so at the same time. A link is followed, and stays.
     """
     folder = _target(folder, remedy)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: not a folder; {remedy}")
+    # One look: another process may be replacing the folder, which is missing for a moment.
+    with suppress(OSError):  # what is wrong with it shows when it is made
+        if not stat.S_ISDIR(folder.stat().st_mode):
+            raise InputError(f"{folder}: not a folder; {remedy}")
     parent = folder.parent
     new_parent = not parent.exists()
     prefix = f".{folder.name}.{platform.node()}-"
