@@ -8,7 +8,6 @@ import logging
 import os
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import aiohttp
@@ -64,11 +63,11 @@ class Server:
         return tokens
 
 
-@lru_cache
 def find_server(url: str, model: str, key: str | None = None) -> Server | None:
     """Return the server at an address of its API or of an endpoint; None if it does not state its window.
 
-    ``key`` is that of the environment by default, which hosts send to the same address.
+    Every call asks anew: since the last one, another server may have started at the address. ``key`` is that
+    of the environment by default, which hosts send to the same address.
     """
     key = os.environ.get("OPENAI_API_KEY", "") if key is None else key
     api = _ENDPOINT.sub("", url)

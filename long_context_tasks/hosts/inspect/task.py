@@ -8,7 +8,7 @@ import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from anyio import to_thread
@@ -130,6 +130,7 @@ def _sample(case: Case) -> Sample:
 @solver
 def ask(task: LoadedTask) -> Solver:
     """Run a case's turns with the model's own answers as history; a case that does not fit is not sent."""
+    window_of = cache(partial(find_window, task.options))  # a server is asked once for all cases
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
@@ -138,7 +139,7 @@ def ask(task: LoadedTask) -> Solver:
         if task.options.split_messages and hasattr(model.api, "hf_chat"):
             raise PrerequisiteError(f"{task.name}: {NO_PARTS}")
         dialogue = Dialogue(task, case)
-        window = find_window(task.options, model)
+        window = window_of(model)
 
         def chat(sent: Sequence[Message]) -> list[ChatMessage]:
             split = task.options.split_messages
