@@ -171,6 +171,28 @@ def test_sentences_are_short_and_plain(path: Path) -> None:
     assert long + [each for each in found if AVOIDED.search(each)] == []
 
 
+WIDEST = 76
+"""Characters of a line of code; some 90 fit a page at 1280 pixels, here and on GitHub."""
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=page_name)
+def test_code_fits_the_page(path: Path) -> None:
+    blocks = FENCE.findall(path.read_text(encoding="utf-8"))
+    lines = [line.removeprefix(indent) for indent, block in blocks for line in block.splitlines()]
+    hashed = re.compile(r"@[0-9a-f]{40}$")  # an action's commit, which cannot be wrapped
+    assert [line for line in lines if len(line) > WIDEST and not hashed.search(line)] == []
+
+
+def test_badge_readme_and_package_name_the_same_pythons() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    versions = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    first, last = versions[0], versions[-1]
+    assert f'requires-python = ">={first},<3.{int(last[2:]) + 1}"' in project
+    assert f"![Python {first} to {last}](docs/images/badge_python.svg)" in (ROOT / "README.md").read_text()
+    badge = (DOCS / "images/badge_python.svg").read_text(encoding="utf-8")
+    assert badge.count(f"{first} – {last}") == 2
+
+
 def test_the_page_of_the_command_names_every_group_and_variable() -> None:
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     groups = {command.words[0] for command in commands()}

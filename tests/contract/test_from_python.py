@@ -13,7 +13,8 @@ from written_book import sorting_cases
 
 import long_context_tasks as lct
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/from_python.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/from_python.md"
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -51,6 +52,13 @@ def test_the_page_runs_and_prints_what_it_shows(tmp_path: Path, monkeypatch: pyt
             )
             assert same(shown, printed, doctest.ELLIPSIS), f"{code}\nshows:\n{shown}\nprints:\n{printed}"
     names["server"].shutdown()  # type: ignore[attr-defined]
+
+
+def test_the_snippet_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    [(_, code)] = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    summary = run_cell(code, {"my_model": lambda messages: "A1"})
+    assert "'n_scored': 20" in summary and "'strict_accuracy_low'" in summary
 
 
 def test_names_are_loaded_at_first_use_and_are_all_there() -> None:
