@@ -15,6 +15,7 @@ read with ``weights_only``.
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from long_context_tasks.orca.model import OrcaModel
 
 HEAD = "model_minus_lm.pt"
+MAKE_ROOM = "make room and give the same command again"
 _ADAPTER = "adapter_config.json"
 # Suffixes of base-model files that affect predictions.
 _BASE_FILES = (".safetensors", ".bin", ".json")
@@ -305,7 +307,7 @@ def save_checkpoint(
     }
     # float32 on the CPU, so that the file does not depend on the device
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
-    with whole_folder(folder) as part:
+    with whole_folder(folder, remedy=MAKE_ROOM) as part:
         (part / "model").mkdir()
         _write_yaml(part / "model" / "config.yaml", config)
         for adapter in getattr(model.lm, "peft_config", {}).values():
@@ -313,7 +315,10 @@ def save_checkpoint(
                 adapter.target_modules = sorted(adapter.target_modules)
         # For a LoRA model this writes only the adapter, as in the released checkpoints.
         model.lm.save_pretrained(part / "model" / "lm")
-        torch.save(head, part / "model" / HEAD)
+        # In memory first: writing the file, torch hides the reason of a disk error.
+        content = io.BytesIO()
+        torch.save(head, content)
+        (part / "model" / HEAD).write_bytes(content.getvalue())
         tokenizer.save_pretrained(part / "tokenizer")
         _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})
         if metrics is not None:

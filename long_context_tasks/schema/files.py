@@ -187,13 +187,25 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
 
 @contextmanager
 def disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iterator[None]:
-    """Convert disk errors, all or only those with some codes, into one that names the folder."""
+    """Convert disk errors, all or only those with some codes, into one that names the folder or file."""
     try:
         yield
-    except OSError as error:
-        if codes and error.errno not in codes:
+    except Exception as error:
+        fault = _disk_error(error)
+        if fault is None or (codes and fault.errno not in codes):
             raise
-        raise InputError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}") from error
+        raise InputError(f"{folder}: cannot be written ({fault.strerror or fault}); {remedy}") from error
+
+
+def _disk_error(error: Exception) -> OSError | None:
+    """Return the disk error that an exception reports, or None.
+
+    Libraries written in Rust, such as safetensors and tokenizers, raise exceptions of their own.
+    """
+    if isinstance(error, OSError):
+        return error
+    found = None if isinstance(error, InputError) else re.search(r"\(os error (\d+)\)", str(error))
+    return found and OSError(int(found[1]), os.strerror(int(found[1])))
 
 
 @contextmanager

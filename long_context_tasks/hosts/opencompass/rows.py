@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.schema.files import loads, write_whole
+from long_context_tasks.schema.files import disk_errors, loads, write_whole
 
 Row = dict[str, Any]
 CASE = "case"
@@ -93,10 +93,11 @@ class RowStore:
         added = [{**row, GIVEN: self._given, RESOLVED: self._resolved} for row in rows]
         self.rows += added
         if self._writes and rows:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps(row) + "\n" for row in added]
-            with self._log.open("a", encoding="utf-8", newline="\n") as file:
-                file.writelines(lines)
+            with disk_errors(self._log, "make room and give the same command again with -r"):
+                self._log.parent.mkdir(parents=True, exist_ok=True)
+                with self._log.open("a", encoding="utf-8", newline="\n") as file:
+                    file.writelines(lines)
 
     def finish(self) -> None:
         """Write the finished file, then remove the log."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from long_context_tasks.orca.checkpoint import read_yaml_mapping
+from long_context_tasks.orca.checkpoint import MAKE_ROOM, read_yaml_mapping
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, loads, write_whole
+from long_context_tasks.schema.files import disk_errors, json_value, loads, write_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,19 +35,14 @@ class StageState:
 
 def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]") -> None:
     """Replace a stage's saved state; the tensors are the trained weights and the optimizer's state."""
-    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     # Written to a temporary file first, because a run cannot resume from a truncated one.
     part = folder / f".{STATE}.part"
-    try:
+    with disk_errors(folder / STATE, MAKE_ROOM):
         folder.mkdir(exist_ok=True)
         save_file(dict(tensors), part, {"state": json.dumps(json_value(asdict(state)))})
         part.replace(folder / STATE)
-    except (OSError, SafetensorError) as error:
-        raise InputError(
-            f"{folder / STATE}: cannot be written ({error}); make room and give the same command again"
-        ) from error
 
 
 def read_state(path: Path) -> "tuple[StageState, Iterator[tuple[str, Tensor]]]":
@@ -112,5 +107,5 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[None]:
 def finish(output: Path, best: Path, log: Iterable[Mapping[str, Any]]) -> None:
     """Move the best checkpoint of the last stage to ``output``; the run's folder can be removed afterwards."""
     lines = (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in log)
-    write_whole(best / "log.jsonl", lines, remedy="make room and give the same command again")
+    write_whole(best / "log.jsonl", lines, remedy=MAKE_ROOM)
     best.replace(output)
