@@ -1,6 +1,6 @@
 """Many questions on each of few documents, with one command: `opencompass configs/eval_nano.py`.
 
-The tasks of the group lct_nano, written from a seed: 20 meetings with up to 16 questions each and 36 documents with up to 8, about as exact as 200
+The tasks of the group lct_nano, generated from a seed: 20 meetings with up to 16 questions each and 36 documents with up to 8, about as exact as 200
 questions on 200 texts. Behind a server that caches prefixes (vllm serve) a text is computed once.
 
     LCT_LENGTH  of the prompts: 2k, 32k, 128k ... (8k)

@@ -1,6 +1,6 @@
 """The synthetic edition with one command: `opencompass configs/eval_synthetic.py`.
 
-Every task on texts that are written from a seed: no download, no contamination, any length. By default: five cases of each task
+Every task on texts that are generated from a seed: no download, no contamination, any length. By default: five cases of each task
 at 1k tokens, with the demo model, on this machine.
 
     LCT_LENGTH  of the prompts: 1k, 32k, 1m, 4096 ... (1k)

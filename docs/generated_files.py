@@ -17,6 +17,7 @@ CONFIGS = CHECKOUT / "configs"
 _MADE = "# Made by `make generate`"
 _CODE_NOTE = f"{_MADE} from the card of the benchmark; edit the card or the generator, not this file."
 _PAGE_NOTE = "<!-- generated from the card by `make generate`; edit the card instead -->"
+_NUMBER = re.compile(r"(\d[\d,]*)")
 # The beginning of a tag in a text of a card.
 _TAG = re.compile(r"<(?=[a-z/])")
 
@@ -40,7 +41,7 @@ del _configs
 '''
 _ABOUT = {
     "gen": "the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)",
-    "synthetic_gen": "texts written from a seed; no download, no contamination",
+    "synthetic_gen": "texts generated from a seed; no download, no contamination",
     "recast_gen": "real texts with other names (LCT_CARRIERS, or `lct data fetch carriers`)",
     "variants_gen": "changed forms of the published cases",
     "any_gen": "any length (LCT_LENGTH=24k) or your own cases (LCT_CASES=DIR, made by `lct build`)",
@@ -195,14 +196,15 @@ def _names(family: str, task: TaskCard) -> str:
 def _lengths(card: Card) -> list[str]:
     tables = []
     for name, task in card.tasks.items():
-        rows = [
-            (length, f"{task.bounds[length]:,}" if length in task.bounds else "", task.files.get(length, ""))
-            for length in task.lengths
-        ]
+        columns = {
+            "maximum tokens (paper)": {length: f"{bound:,}" for length, bound in task.bounds.items()},
+            "published file": task.files,
+        }
+        columns = {title: column for title, column in columns.items() if column}
+        rows = [(each, *(column.get(each, "") for column in columns.values())) for each in task.lengths]
         if rows:
-            header = (f"`{card.name}_{name}_...`", "most cl100k tokens (paper)", "published file")
-            others = f"Any other length, and cases you built: `{card.name}_{name}_any`."
-            tables += [_table(header, rows), others]
+            others = f"For any other length, and for cases that you built: `{card.name}_{name}_any`."
+            tables += [_table((f"`{card.name}_{name}_...`", *columns), rows), others]
     return tables
 
 
@@ -215,25 +217,27 @@ def _endings(card: Card) -> list[str]:
     for name, task in card.tasks.items():
         for variant in task.variants:
             lengths = ", ".join(variant.lengths) if variant.lengths != task.lengths else ""
-            without_numbers = (re.sub(r"\d+", "N", text) for text in (variant.name, variant.about))
+            without_numbers = (_NUMBER.sub("N", text) for text in (variant.name, variant.about))
             domains = f" ({', '.join(variant.splits)})" if variant.splits else ""
             row = alike.setdefault((lengths, variant.axis, *without_numbers), {})
             row.setdefault(f"{name}{domains}", []).append(variant)
     axes = list(dict.fromkeys(axis for _, axis, _, _ in alike if axis))
     rows = []
-    for (lengths, axis, _, about), tasks in sorted(
+    for (lengths, axis, *_), tasks in sorted(
         alike.items(), key=lambda item: axes.index(item[0][1]) if item[0][1] else -1
     ):
         found = next(iter(tasks.values()))
         endings = " ".join(f"`_{variant.name}`{'' if variant.names == 'all' else '*'}" for variant in found)
-        rows.append((endings, ", ".join(tasks), axis or lengths, about if len(found) > 1 else found[0].about))
+        texts = zip(*(_NUMBER.split(variant.about) for variant in found), strict=True)
+        about = "".join(same[0] if len(set(same)) == 1 else "N" for same in texts)
+        rows.append((endings, ", ".join(tasks), axis or lengths, about))
     if not rows:
         return []
     header = ("ending", "of", "changes" if axes else "lengths, if not all", "what it does")
     rules = ["At most one ending of each kind, in the order of the table."] if axes else []
     if any("*" in endings for endings, *_ in rows):
         rules.append(
-            "\\* In lm-eval an option: the name without the ending, and `lct_variant`. A task of any length may have a name there."
+            "\\* In lm-eval, add `lct_variant` to the name without this ending. Some of these tasks have a name there at any length."
         )
     return [_table(header, rows), *rules]
 

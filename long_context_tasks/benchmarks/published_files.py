@@ -90,7 +90,7 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
         builders = [builder for builder in builders if builder.task == wanted.task]
     ways = []
     if seeded:
-        ways.append(f"run {seeded[0].name}, which is written from a seed and needs no data")
+        ways.append(f"run {seeded[0].name}, which is generated from a seed and needs no data")
     if builders:
         ways.append(f"build your own cases with `lct build {builders[0].name}` and give lct_cases")
     return ways

@@ -183,7 +183,7 @@ def test_a_dead_link_among_others(published, server, tmp_path):
     result = lct("data", "fetch", "ada_leval", "--file", "1k", "--data-dir", str(tmp_path))
     assert result.code == 2
     assert f"{server.url}/textsort_1k.json: the server answers 404" in result.err
-    assert "written from a seed" in result.err and "lct build" in result.err
+    assert "generated from a seed" in result.err and "lct build" in result.err
     assert (tmp_path / "ada_leval" / "stackselect_1k.json").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Ada-LEval: texts written from a seed; no download, no contamination.
+"""Ada-LEval: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets ada_leval_synthetic_gen --models lct_model --config-dir configs
 

@@ -1,4 +1,4 @@
-"""ELITR-Bench: texts written from a seed; no download, no contamination.
+"""ELITR-Bench: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets elitr_bench_synthetic_gen --models lct_model --config-dir configs
 

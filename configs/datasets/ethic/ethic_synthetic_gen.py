@@ -1,4 +1,4 @@
-"""ETHIC: texts written from a seed; no download, no contamination.
+"""ETHIC: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets ethic_synthetic_gen --models lct_model --config-dir configs
 

@@ -1,4 +1,4 @@
-"""GraphWalks: texts written from a seed; no download, no contamination.
+"""GraphWalks: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets graph_walks_synthetic_gen --models lct_model --config-dir configs
 

@@ -1,4 +1,4 @@
-"""OpenAI MRCR: texts written from a seed; no download, no contamination.
+"""OpenAI MRCR: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets openai_mrcr_synthetic_gen --models lct_model --config-dir configs
 
