@@ -1,0 +1,26 @@
+"""Needle with one command: `opencompass configs/eval_needle.py`.
+
+By default: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
+
+    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=needle_plain_500; or
+                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch needle`)
+    LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
+
+See eval_all.py for the other variables. The command ends with status 1 when a result is missing.
+"""
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
+
+from mmengine.config import read_base
+
+with read_base():
+    from .models.lct_model import models
+    from .summarizers.example import summarizer
+
+# Not an import statement: a config file cannot call what that brings.
+_configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+datasets = _configs.benchmark_datasets('needle')
+infer, eval = _configs.stages()
+work_dir = 'outputs/needle'
+
+del _configs
