@@ -21,27 +21,35 @@ from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens.build_settings import BuildSettings
 
-PEOPLE = (
-    "Anna Boris Clara David Emma Felix Greta Henry Irene Jonas Karen Louis Maria Nora Oscar Paula Quentin Rosa "
-    "Simon Tara Ursula Victor Wendy Yvonne"
-).split()
-THINGS = (
-    "banana piano tiger violin lemon river rocket castle dragon garden pepper mirror ladder basket candle engine "
-    "pillow window hammer bridge ticket pencil blanket helmet carpet statue anchor wallet orange umbrella"
-).split()
-# Sentences that differ, because small models go on with a repeated one instead of answering.
-_WHO = "a baker, a farmer, the teacher, our neighbour, the captain, a tourist, the gardener, my cousin, a driver, the nurse"
-_WHAT = (
-    "carried a box to, waited in front of, walked slowly to, looked for a seat in, met a friend near, cleaned the door of, "
-    "took a photo of, forgot a coat in, drew a map of, asked the way to, parked a car behind, read a letter in"
-)
-_WHERE = (
-    "the station, the museum, the harbour, the school, the library, the market, the hotel, the theatre, the park, "
-    "the hospital, the church, the old mill"
-)
-_WHEN = "on Monday, on Tuesday, in the morning, before lunch, after the rain, last winter, late at night, in spring, at noon"
-_PARTS = [part.split(", ") for part in (_WHO, _WHAT, _WHERE, _WHEN)]
-_THING = re.compile(rf"\b(?:{'|'.join(THINGS)})\b", re.IGNORECASE)
+_LISTS = {
+    "person": (
+        "Anna, Boris, Clara, David, Emma, Felix, Greta, Henry, Irene, Jonas, Karen, Louis, Maria, Nora, Oscar, Paula, Quentin, "
+        "Rosa, Simon, Tara, Ursula, Victor, Wendy, Yvonne"
+    ),
+    "thing": (
+        "banana, piano, tiger, violin, lemon, river, rocket, castle, dragon, garden, pepper, mirror, ladder, basket, candle, "
+        "engine, pillow, window, hammer, bridge, ticket, pencil, blanket, helmet, carpet, statue, anchor, wallet, orange, umbrella"
+    ),
+    # Parts of the sentences around the fact. They differ, because small models go on with a repeated sentence.
+    "who": (
+        "a baker, a farmer, the teacher, our neighbour, the captain, a tourist, the gardener, my cousin, a driver, the nurse"
+    ),
+    "did": (
+        "carried a box to, waited in front of, walked slowly to, looked for a seat in, met a friend near, "
+        "cleaned the door of, took a photo of, forgot a coat in, drew a map of, asked the way to, parked a car behind, "
+        "read a letter in"
+    ),
+    "where": (
+        "the station, the museum, the harbour, the school, the library, the market, the hotel, the theatre, the park, "
+        "the hospital, the church, the old mill"
+    ),
+    "when": (
+        "on Monday, on Tuesday, in the morning, before lunch, after the rain, last winter, late at night, in spring, "
+        "at noon"
+    ),
+}
+WORDS = {name: words.split(", ") for name, words in _LISTS.items()}
+_THING = re.compile(rf"\b(?:{'|'.join(WORDS['thing'])})\b", re.IGNORECASE)
 
 
 class NeedleBuilder(SeededBuilder[BuildSettings]):
@@ -52,7 +60,7 @@ class NeedleBuilder(SeededBuilder[BuildSettings]):
         """Put a fact at a random place between sentences that fill the length, with room for less than one more."""
         dice = self.dice(settings, length, number)
         count = settings.measure.fresh().count
-        person, thing = dice.pick(PEOPLE), dice.pick(THINGS)
+        person, thing = dice.pick(WORDS["person"]), dice.pick(WORDS["thing"])
         sentences = [f"The favourite thing of {person} is the {thing}."]
         question = f"Question: What is the favourite thing of {person}?\nAnswer: The favourite thing of {person} is the"
         left = length - count(f"{sentences[0]}\n\n{question}")
@@ -71,7 +79,7 @@ BUILDER = NeedleBuilder("needle_plain", "plain")
 
 
 def _filling(dice: Dice) -> str:
-    sentence = " ".join(dice.pick(part) for part in _PARTS)
+    sentence = " ".join(dice.pick(WORDS[part]) for part in ("who", "did", "where", "when"))
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
