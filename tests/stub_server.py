@@ -35,6 +35,8 @@ def answer_by_hash(messages: list[dict[str, str]]) -> str:
         return _nodes(asked, found[1], digest)
     if found := re.match(r"Prepend (\w+) to the", asked):
         return _repeated(messages, found[1], digest)
+    if found := re.search(r"(The favourite thing of \w+ is the )(\w+)\.", asked):
+        return (f"{found[2]}.", f"{found[1]}{found[2]}.", "umbrella", "The church.")[digest % 4]
     shapes = [
         "A{a}",
         "Answer: A{a}",

@@ -16,7 +16,7 @@ from long_context_tasks.hosts.demo_model import convert_weights, demo_model_path
 ROOT = Path(__file__).resolve().parents[2]
 GEMMA = "gemma-3-270m"
 # The same number of cases at each length: lengths with other settings are not points of one curve.
-RUNS = [("needle_plain", length, 40) for length in ("500", "1k", "2k", "4k")]
+RUNS = [("needle_plain", length, 30) for length in ("500", "1k", "2k", "4k")]
 """Task, length and number of cases."""
 
 
@@ -88,8 +88,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder.resolve()
-    for model in (demo_model_path(), gemma_path(folder)):
-        for task, length, n in RUNS:
+    models = (demo_model_path(), gemma_path(folder))
+    for task, length, n in RUNS:
+        for model in models:
             run(model, task, length, n, folder / "runs" / model.name / f"{task}_{length}")
     site = folder / "site"
     report = ["lct", "report", str(folder / "runs"), "--out", str(site), "--title", "Two small models"]

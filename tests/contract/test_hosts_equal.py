@@ -165,7 +165,8 @@ def test_all_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path
         )
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
     for made_from, scores in seen.items():
-        assert len(scores) > (1 if made_from == "recast" else 5), made_from
+        # Needle's only score is 0 or 1.
+        assert len(scores) > (1 if made_from == "recast" or benchmark == "needle" else 5), made_from
     if judged:
         _assert_records(tmp_path, tasks)
 
