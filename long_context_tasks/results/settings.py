@@ -26,6 +26,7 @@ _MODEL_ARGUMENTS = {
     **dict.fromkeys(
         ("delta", "gguf_file", "kv_cache_dtype", "peft", "quantization", "subfolder", "think_end_token")
     ),
+    "plain_prompts": None,  # True if a model with a chat template got prompts without it
     "enable_thinking": True,
     "revision": "main",
 }
@@ -90,6 +91,7 @@ def _of_model(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a user told the host about the model besides its name, if it makes the model answer differently."""
     given = {
         **_arguments(provenance.get("model_args")),
+        "plain_prompts": provenance.get("plain_prompts"),
         "system_instruction": provenance.get("system_instruction"),
     }
     return {

@@ -172,8 +172,9 @@ def test_prompts_without_the_models_chat_template_are_named_once(
     adapter._warn_of_plain_prompts.cache_clear()
     arguments = {"model": "dummy", "limit": 1, "metadata": {"pretrained": str(tiny)}}
     for _ in range(2):
-        evaluate(**arguments)
-    evaluate(model="dummy", limit=1)
+        result = evaluate(**arguments)
+        assert result["configs"][TASK]["metadata"]["plain_prompts"] is True
+    assert "plain_prompts" not in evaluate(model="dummy", limit=1)["configs"][TASK]["metadata"]
     [line] = [record.getMessage() for record in caplog.records if "chat template" in record.msg]
     assert line.startswith(f"{tiny} has a chat template") and "add --apply_chat_template" in line
 

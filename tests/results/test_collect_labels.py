@@ -92,6 +92,8 @@ SYNTHETIC = "ada_leval_bestanswer_2k_synthetic"
         # lm-eval writes the length in the task's name down, OpenCompass does not.
         (SYNTHETIC, ({"lct_length": 2000}, {}), ["{}", "{}"]),
         (SYNTHETIC, ({"lct_seed": 0}, {"lct_seed": 1}), ["{}", '{"lct_seed": 1}']),
+        # A model with a chat template got prompts without it.
+        (SYNTHETIC, ({"plain_prompts": True, "lct_length": 2000}, {}), ['{"plain_prompts": true}', "{}"]),
         # Where cases lie neither shows nor separates.
         (
             "ada_leval_tsort_8k",

@@ -124,7 +124,7 @@ _OF_SETTINGS = (
     *("model", "model_args", "model_revision", "model_sha", "model_dtype", "batch_size", "device"),
     *("gen_kwargs", "limit", "random_seed", "lct_method", "use_cache"),
 )
-_OF_TASK = ("command", "window", "rope")
+_OF_TASK = ("command", "window", "rope", "plain_prompts")
 
 
 def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[Path, ...]) -> StoredRun:

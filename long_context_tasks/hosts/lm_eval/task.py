@@ -278,6 +278,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
         if plain and has_chat_template(self.model_arguments):
             _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
+            # lm-eval does not record whether a model that gets plain prompts has a template.
+            self._config.metadata["plain_prompts"] = True
         if self._run_seed is not None and takes_run_seed(model, self.model_arguments):
             self.config.generation_kwargs["seed"] = self._run_seed
         self._config.metadata["window"] = self.window.describe()
