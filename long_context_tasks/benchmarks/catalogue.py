@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.resources
 import itertools
 import logging
-from abc import abstractmethod
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import lru_cache, wraps
@@ -117,11 +117,24 @@ class TaskSpec:
 
 
 class ReadOnlyBenchmark(Benchmark):
-    """A benchmark whose results only reports read; it is neither listed nor run."""
+    """A benchmark whose results only reports read; it is neither listed nor run. Its card names tasks by globs."""
 
-    @abstractmethod
+    def __init__(self, card: Card) -> None:
+        self.card = card
+
+    def load_task(self, name: str, options: Options) -> LoadedTask:
+        raise InputError(f"{name} is a task of another package, which only reports read")
+
     def parse_task(self, name: str) -> TaskSpec:
         """Return the task of a name that begins with the benchmark's."""
+        task, length = name.removeprefix(f"{self.name}_"), ""
+        # niah_single_1 ends in a number that is not a length.
+        if match := re.fullmatch(r"(.+)_(\d{3,}|\d+[km])", task, re.ASCII):
+            task, length = match.groups()
+        for pattern, card in self.card.tasks.items():
+            if fnmatch.fnmatchcase(task, pattern):
+                return TaskSpec(self.name, task, length, card=card, variants=())
+        raise InputError(f"unknown task {task} of {self.name}; its card has {', '.join(self.card.tasks)}")
 
 
 READ_ONLY: dict[str, ReadOnlyBenchmark] = {}  # by name

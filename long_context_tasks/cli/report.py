@@ -32,7 +32,7 @@ from long_context_tasks.cli.output import (
     warn,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import one_line, read_yaml, write_whole
+from long_context_tasks.schema.files import one_line, write_whole
 
 if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
@@ -68,10 +68,10 @@ def _address(text: str) -> str:
 
 def _add_cards(files: list[Path]) -> list[Path]:
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.hosts.own_tasks import CARDS_REMEDY, add_cards
+    from long_context_tasks.hosts.own_tasks import add_cards
 
     for path in files or ():
-        add_cards(read_yaml(path, "cards", remedy=CARDS_REMEDY), str(path))
+        add_cards(path)
         if same := [name for name in catalogue.benchmark_names() if name in catalogue.READ_ONLY]:
             raise InputError(f"{path}: {same[0]} is a benchmark of `lct tasks`; choose another name")
     return files
@@ -80,9 +80,7 @@ def _add_cards(files: list[Path]) -> list[Path]:
 Cards = Annotated[
     list[Path] | None,
     typer.Option(
-        "--cards",
-        callback=_add_cards,
-        help="YAML file with cards of tasks that hosts bring themselves (docs/reading_the_site.md); repeatable.",
+        "--cards", callback=_add_cards, help="YAML file with cards of hosts' own tasks; repeatable."
     ),
 ]
 

@@ -167,9 +167,8 @@ class StoredRun:
     judge: _Labels = field(default_factory=dict)  # description of the run's judge; empty without one
     # Other metadata from the host: its version, model arguments, window and so on.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    hosts_own: bool = (
-        False  # whether the task is the host's own, which only reports read (see hosts/own_tasks.py)
-    )
+    # Whether the task is the host's own, which only reports read (see hosts/own_tasks.py).
+    hosts_own: bool = False
 
     def cases(self) -> Iterator[StoredCase]:
         """Read the cases one by one, in file order."""

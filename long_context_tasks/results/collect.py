@@ -388,10 +388,12 @@ def _scores(
         for name, std in turn.stds.items():
             stds.setdefault(name, {})[place] = std
     if not values:
-        raise InputError(
-            f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
-            "--predict_only"
+        problem = (
+            "has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without --predict_only"
+            if reasons
+            else "has no cases; run it again, without --limit"
         )
+        raise InputError(f"{evaluation.run.folder}: {evaluation.run} {problem}")
     metrics = sorted(values, key=lambda name: name != evaluation.headline)
     n = len(reasons)
     return pl.DataFrame(

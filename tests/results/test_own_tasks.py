@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from needs import needs
 
 pytest.importorskip("polars")
 
+import polars as pl
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.own_tasks import OwnTask, add_cards, own_tasks
+from long_context_tasks.hosts.own_tasks import add_cards, own_runs
+from long_context_tasks.hosts.stored import Found, OtherTask, StoredRun
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import collect
+from long_context_tasks.results.lengths import chances
 from long_context_tasks.results.tidy import Collection
 
 DATA = Path(__file__).parent / "data" / "own_tasks"
@@ -33,7 +35,7 @@ CARD = """
   labels: {index: {}}
   metrics: {found: Share of the numbers that are found.}
   tasks:
-    niah: {headline: found, value: "{length}", mean: '(?P<length>\\d+),none', chance: "0"}
+    niah: {headline: found, mean: '(?P<length>\\d+),none', chance: "0"}
 """
 
 
@@ -45,12 +47,32 @@ def _own_cards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def collection() -> Collection:
-    return collect([DATA])
+    """RULER in lm-eval, and the tasks of OpenCompass."""
+    return collect([DATA / "lm_eval", DATA / "opencompass"])
+
+
+@pytest.fixture(scope="module")
+def datasets() -> Collection:
+    """LongBench and BABILong in lm-eval."""
+    return collect([DATA / "lm_eval_datasets"])
+
+
+@pytest.fixture(scope="module")
+def logs() -> Collection:
+    """The tasks of inspect_evals."""
+    return collect([DATA / "inspect" / "whole"])
 
 
 def cell(collection: Collection, task: str, model: str) -> Cell:
     [found] = [each for each in cells_of(collection) if (each.task, each.model) == (task, model)]
     return found
+
+
+def by_cards(host: str, name: str, means: dict[str, Any], settings: dict[str, Any]) -> list[Found]:
+    """What the cards make of a host's result."""
+    common: dict[str, Any] = {"model": "owl", "options": {}, "folder": DATA, "made": "now", "files": ()}
+    common |= {"host": host, "label": "", "provenance": {}, "result_file": DATA}
+    return own_runs(name, means, settings, 0, lambda run, task: iter(()), **common)
 
 
 def lct(*words: object) -> str:
@@ -68,6 +90,103 @@ def test_lm_eval_lengths_are_tasks_with_the_mean_of_the_host(collection: Collect
             assert (found.length, found.mean.n, found.n_available, found.ranked) == (length, 6, 6, True)
     # lm-eval writes -1 for its default length, of which no case ran.
     assert f"{NIAH}_4096" not in set(collection.runs["task"])
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "length", "n", "chance"),
+    [
+        ("longbench_qasper", "score", None, 6, None),
+        ("longbench_2wikimqa_e", "score", None, 6, None),
+        ("longbench_trec", "score", None, 6, None),
+        ("longbench_passage_count", "score", None, 6, None),
+        ("babilong_qa1", "acc", None, 8, 1 / 6),
+        ("babilong_qa1", "acc", 1000, 8, 1 / 6),
+        ("babilong_qa2", "acc", 2000, 8, 1 / 6),
+        ("longbench2_graph", "acc", None, 8, 0.25),
+        ("longbench2_table", "acc", None, 8, 0.25),
+        ("longbench2_code", "acc", None, 8, 0.25),
+    ],
+)
+def test_lm_eval_tasks_give_the_mean_of_the_host(
+    datasets: Collection, task: str, key: str, length: int | None, n: int, chance: float | None
+) -> None:
+    rows = [json.loads(path.read_bytes()) for path in (DATA / "lm_eval_datasets").rglob("results_*.json")]
+    name = f"lm_eval_{task}" + (f"_{length // 1000}k" if length else "")
+    of_length = f"{length // 1000}k" if length else None
+    cells = [found for found in cells_of(datasets) if found.task == name]
+    stated = {
+        row["config"]["model_args"].get("model", "dummy"): row["results"][task][f"{key},none"]
+        for row in rows
+        if task in row["results"] and row["configs"][task]["metadata"].get("max_seq_lengths") == of_length
+    }
+    assert {found.model: found.mean.value for found in cells} == pytest.approx(stated, abs=1e-12)
+    assert chances(cells).get(name) == chance
+    for found in cells:
+        assert (found.length, found.mean.n, found.n_available, found.ranked) == (length, n, n, True)
+        # All questions of trec are on one text here, so that the spread is unknown.
+        assert found.mean.low < found.mean.value < found.mean.high or task == "longbench_trec"
+
+
+def test_questions_on_one_text_are_a_cluster(datasets: Collection) -> None:
+    by_run = datasets.scores.group_by("run").agg(pl.col("cluster").n_unique())
+    numbers = {str(run): n for run, n in by_run.iter_rows()}
+    clusters = {task: numbers[run] for task, run in datasets.runs.select("task", "run").iter_rows()}
+    expected = {"qasper": 3, "2wikimqa_e": 6, "trec": 1}
+    assert {name: clusters[f"lm_eval_longbench_{name}"] for name in expected} == expected
+
+
+def test_versions_of_a_hosts_task_are_not_repeats_of_each_other(tmp_path: Path) -> None:
+    for name in ("new", "old"):
+        shutil.copytree(DATA / "lm_eval_datasets" / "wren", tmp_path / name)
+    [path] = (tmp_path / "old").glob("results_*.json")
+    content = json.loads(path.read_bytes())
+    content["versions"]["longbench_trec"] = 4.0
+    path.write_text(json.dumps(content))
+    found = [each.settings for each in cells_of(collect([tmp_path])) if each.task == "lm_eval_longbench_trec"]
+    assert sorted(found) == ['{"version": 4.0}', '{"version": 5.0}']
+
+
+@needs("inspect_ai")
+@pytest.mark.parametrize(
+    ("task", "key", "length", "n", "n_scored", "chance"),
+    [
+        ("infinite_bench_passkey", "accuracy", None, 6, 6, 0),
+        ("infinite_bench_math_calc", "accuracy", None, 6, 6, 0),
+        ("infinite_bench_longbook_choice_eng", "accuracy", None, 6, 6, 0.25),
+        # The judge's answer has no number for one of the cases.
+        ("niah", "target_context_length_1000_accuracy", 1000, 3, 2, None),
+        ("niah", "target_context_length_2000_accuracy", 2000, 3, 3, None),
+        ("niah", "target_context_length_3000_accuracy", 3000, 3, 3, None),
+    ],
+)
+def test_inspect_evals_give_the_mean_of_the_host(
+    logs: Collection, task: str, key: str, length: int | None, n: int, n_scored: int, chance: float | None
+) -> None:
+    name = task.replace("infinite_bench", "inspect_infinitebench").replace("niah", "inspect_needles_niah")
+    name += f"_{length // 1000}k" if length else ""
+    found = cell(logs, name, "owl")
+    stated = [
+        score["metrics"][key]["value"]
+        for path in (DATA / "inspect" / "whole").iterdir()
+        if (log := json.loads(path.read_bytes()))["eval"]["task"] == f"inspect_evals/{task}"
+        and log["eval"]["model"].endswith("owl")
+        for score in log["results"]["scores"]
+    ]
+    assert [found.mean.value] == pytest.approx(stated, abs=1e-12)
+    assert (found.length, found.mean.n, found.n_available) == (length, n_scored, n)
+    assert found.ranked == (n == n_scored)
+    assert found.mean.low < found.mean.value <= found.mean.high
+    assert chances([found]).get(name) == chance
+
+
+@needs("inspect_ai")
+def test_a_length_of_which_no_case_ran_is_no_run() -> None:
+    limited = collect([DATA / "inspect" / "limited"])
+    assert limited.problems == ()
+    assert {found.task: (found.mean.n, found.n_available) for found in cells_of(limited)} == {
+        "inspect_needles_niah_1k": (2, 3),
+        "inspect_needles_niah_2k": (1, 3),
+    }
 
 
 @pytest.mark.parametrize(
@@ -100,8 +219,6 @@ def test_opencompass_datasets_give_the_mean_of_the_host(
 
 
 def test_depths_of_one_length_are_labels_of_one_task(collection: Collection) -> None:
-    import polars as pl
-
     labels = collection.scores.select(pl.col("labels").cast(pl.String())).drop_nulls()["labels"].to_list()
     assert sorted(labels) == ['{"depth": "0"}'] * 6 + ['{"depth": "50"}'] * 6
 
@@ -121,11 +238,12 @@ def test_pages_say_whose_task_it_is_and_an_effective_length_is_given(tmp_path: P
     assert f"reader,lm_eval_ruler,{NIAH}," in (tmp_path / "site" / "lengths.csv").read_text()
 
 
-def test_a_bundle_holds_them(tmp_path: Path, collection: Collection) -> None:
+@needs("inspect_ai")
+def test_a_bundle_holds_them(tmp_path: Path) -> None:
     assert "problem" not in lct("pack", DATA, "--out", tmp_path / "all.lct.zip")
     packed = collect([tmp_path / "all.lct.zip"])
     assert packed.problems == ()
-    assert sorted(packed.runs["task"]) == sorted(collection.runs["task"])
+    assert sorted(packed.runs["task"]) == sorted(collect([DATA]).runs["task"])
 
 
 @pytest.mark.parametrize(
@@ -172,7 +290,7 @@ def test_answers_that_are_not_evaluated_are_named(tmp_path: Path) -> None:
 
 def test_other_commands_and_tasks_without_a_card_find_nothing(tmp_path: Path) -> None:
     assert find_runs(DATA).runs == ()
-    assert own_tasks("lm_eval", "hellaswag", {"acc,none": 0.5}, {}, DATA) == []
+    assert by_cards("lm_eval", "hellaswag", {"acc,none": 0.5}, {}) == [OtherTask("lm_eval", "hellaswag")]
 
 
 def _lm_eval_with(folder: Path, tasks: list[str]) -> None:
@@ -249,7 +367,8 @@ def test_a_task_that_is_not_as_its_card_has_it_leaves_others_of_the_file_alone(
 ) -> None:
     if "picky" in message:
         picky = CARD.replace("my_needles", "picky").replace("(?P<task>niah)_.+", "niah_(?P<task>single)_1")
-        add_cards(yaml.safe_load(picky.replace("niah: {", "other: {")), "picky.yaml")
+        (tmp_path / "picky.yaml").write_text(picky.replace("niah: {", "other: {"))
+        add_cards(tmp_path / "picky.yaml")
     shutil.copytree(DATA / "lm_eval" / "reader", tmp_path / "reader")
     [path] = (tmp_path / "reader").glob("results_*.json")
     content = json.loads(path.read_bytes())
@@ -289,11 +408,11 @@ def test_a_task_that_is_not_as_its_card_has_it_leaves_others_of_the_file_alone(
 def test_our_cards_name_the_tasks_of_the_hosts(
     host: str, name: str, means: dict[str, Any], settings: dict[str, Any], task: str
 ) -> None:
-    [found] = own_tasks(host, name, means, settings, DATA)
-    assert isinstance(found, OwnTask)
-    assert found.run_name == task
+    [found] = by_cards(host, name, means, settings)
+    assert isinstance(found, StoredRun)
     spec = catalogue.parse_task(task)
-    assert (spec.name, spec.tokens) == (task, found.length)
+    assert (found.task, spec.name) == (task, task)
+    assert found.label == f"_{spec.tokens or ''}"
 
 
 @needs("inspect_ai")

@@ -63,10 +63,20 @@ def _headers(path: Path) -> list[Found]:
     if facts is not None:
         return [_run(path, log, facts)]
     scores = log.results.scores if log.results else ()
-    means = {name: metric.value for score in scores for name, metric in score.metrics.items()}
-    n_cases = log.eval.dataset.samples or 0
-    common = _common(path, log)
-    return own_runs(log.eval.task, means, log.eval.task_args, n_cases, _read_own, result_file=path, **common)
+    runs = own_runs(
+        log.eval.task,
+        {name: metric.value for score in scores for name, metric in score.metrics.items()},
+        log.eval.task_args,
+        log.eval.dataset.samples or 0,
+        _read_own,
+        result_file=path,
+        options={"version": log.eval.task_version} if log.eval.task_version else {},
+        **_common(path, log),
+    )
+    # inspect_evals has a mean, NaN, also of a length of which no case ran (--limit).
+    if len(runs) > 1:
+        runs = [run for run in runs if isinstance(run, StoredRun) and next(run.cases(), None)]
+    return runs
 
 
 def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
@@ -119,15 +129,9 @@ def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
         ):
             if not task.has(sample.metadata):
                 continue
-            scores = sample.scores or {}
-            score = scores.get(task.value_key) if task.value_key else next(iter(scores.values()), None)
-            yield task.case(
-                str(sample.id),
-                None if score is None else value_to_float()(score.value),
-                Response(sample.output.completion),
-                sample.metadata,
-                repeat=sample.epoch - 1,
-            )
+            score = next(iter((sample.scores or {}).values()), None)  # None if the sample failed
+            value, text = score and value_to_float()(score.value), sample.output.completion
+            yield task.case(str(sample.id), value, text, sample.metadata, repeat=sample.epoch - 1)
     except Exception as error:
         raise InputError(f"{path}: damaged, or not a log as the card has it ({short(error)})") from error
 

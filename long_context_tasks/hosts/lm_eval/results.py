@@ -91,14 +91,14 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
     try:
         row = loads(path.read_bytes())
         for task, config in row["configs"].items():
+            name = samples.get((time, task))
+            files = (path.with_name(name),) if name else ()
             if {"benchmark", "task"} <= (config.get("metadata") or {}).keys():
-                name = samples.get((time, task))
-                yield _run(path, time, row, task, (path.with_name(name),) if name else ())
+                yield _run(path, time, row, task, files)
             elif _has_our_name(task.rpartition("::")[2]):
                 yield f"{path}: {task} has lost its metadata, the file was changed or damaged; run again"
             else:
-                name = samples.get((time, task))
-                yield from _own_runs(path, time, row, task, (path.with_name(name),) if name else ())
+                yield from _own_runs(path, time, row, task, files)
     except OSError as error:
         yield f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
@@ -177,43 +177,33 @@ def _own_runs(
     path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
 ) -> list[Found]:
     """Return the runs of a native lm-eval task, one per length, or the task as another one if no card describes it."""
-    config, results = row["configs"][name], row.get("results", {}).get(name, {})
-    counts = (row.get("n-samples") or {}).get(name) or {}
-    common = _common(path, time, row, name)
-    # A sample is written once for each filter.
-    filters = {key.partition(",")[2] for key in results if "," in key}
-    if common["provenance"]["n_samples"] is not None:
-        common["provenance"]["n_samples"] *= len(filters)
-    if shots := config.get("num_fewshot"):
-        common["options"] = {"num_fewshot": shots}
+    config = row["configs"][name]
+    settings = {"num_fewshot": config.get("num_fewshot"), "version": (row.get("versions") or {}).get(name)}
     return own_runs(
         name.rpartition("::")[2],
-        results,
+        row.get("results", {}).get(name, {}),
         config.get("metadata") or {},
-        counts.get("original") or 0,
-        partial(_read_own, likely=config.get("output_type") == "multiple_choice"),
+        ((row.get("n-samples") or {}).get(name) or {}).get("original") or 0,
+        _read_own,
         label="_".join([*name.split("::"), time]),
         files=files,
         result_file=path,
-        **common,
+        options={key: value for key, value in settings.items() if value},
+        **_common(path, time, row, name),
     )
 
 
-def _read_own(run: StoredRun, task: OwnTask, likely: bool) -> Iterator[StoredCase]:
+def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
+    metric, _, name = task.mean_key.partition(",")
     for place, sample in _samples(run):
         try:
-            doc = sample["doc"]
-            if f",{sample.get('filter', 'none')}" not in task.mean_key or not task.has(doc):
+            if name != sample.get("filter", "none") or not task.has(sample["doc"]):
                 continue
-            likelihoods = [_likelihood(response) for response in sample["resps"]] if likely else []
-            yield task.case(
-                # The hash keeps cases apart that were made with different tokenizers.
-                f"{sample['doc_id']}-{str(sample['doc_hash'])[:8]}",
-                sample[task.value_key],
-                Response(None if likely else str(sample["filtered_resps"][0])),
-                doc,
-                log_likelihoods=tuple(likelihoods) or None,
-            )
+            # The hash keeps cases apart that were made with different tokenizers.
+            case = f"{sample['doc_id']}-{str(sample['doc_hash'])[:8]}"
+            text = sample["filtered_resps"][0]
+            # A multiple-choice task has numbers instead.
+            yield task.case(case, sample[metric], text if isinstance(text, str) else None, sample["doc"])
         except DAMAGE as error:
             raise InputError(f"{place}: not a sample as the card has it ({short(error)})") from error
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,12 @@ import ijson
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import is_count, metric_of
 from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
-from long_context_tasks.hosts.own_tasks import OwnTask, own_tasks
+from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
     DAMAGE,
     OPENCOMPASS,
     Found,
-    OtherTask,
     StoredCase,
     StoredRun,
     metric_names,
@@ -38,7 +37,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads, shallow
-from long_context_tasks.schema.response import Response, from_stored_form
+from long_context_tasks.schema.response import from_stored_form
 
 
 @dataclass(frozen=True)
@@ -298,70 +297,64 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
     )
 
 
-_OwnPart = tuple[OwnTask, Path, Sequence[Path]]  # with the file of its result, and those of its answers
-
-
 def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) -> Iterator[Found]:
     """Yield the runs of tasks that OpenCompass brings. Datasets that differ only in a label of the card are one run."""
-    parts: dict[str, list[_OwnPart]] = {}
+    common: dict[str, Any] = {"host": OPENCOMPASS, "model": model, "options": {}, "label": ""}
+    of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
+    common |= {"folder": setup.folder, "made": setup.folder.name, "provenance": of_model}
+    parts: dict[str, list[StoredRun]] = {}
     for name, files in datasets.items():
         result_file = setup.folder / "results" / model / f"{name}.json"
         try:
             result = _result(result_file)
         except (OSError, ValueError):
             result = {}  # reading the cases reports it
-        found = own_tasks(OPENCOMPASS, name, result, {}, result_file)
-        if isinstance(found, str):
-            yield found
-            continue
-        if not found:
-            yield OtherTask(OPENCOMPASS, name)
-        for task in found:
-            parts.setdefault(task.run_name, []).append((task, result_file, files))
-    of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
-    for name, of_run in parts.items():
-        yield of_run[0][0].stored_run(
-            host=OPENCOMPASS,
-            model=model,
-            folder=setup.folder,
-            label=f"{model}/{name}",
-            made=setup.folder.name,
-            files=tuple(file for _, _, files in of_run for file in files),
-            read=partial(_read_own, parts=of_run),
-            result_file=of_run[0][1],
-            provenance=of_model,
+        paths = {"files": tuple(files), "result_file": result_file}
+        for run in own_runs(name, result, {}, 0, _read_own, **common, **paths):
+            if isinstance(run, StoredRun):
+                parts.setdefault(run.task, []).append(run)
+            else:
+                yield run
+    for task, runs in parts.items():
+        files = tuple(file for run in runs for file in run.files)
+        # Each part is checked against its own mean.
+        yield replace(
+            runs[0], label=f"{model}/{task}", files=files, read=partial(_read_parts, runs=runs), numbers={}
         )
 
 
-def _read_own(_: StoredRun, parts: Sequence[_OwnPart]) -> Iterator[StoredCase]:
-    for task, result_file, files in parts:
-        try:
-            details = loads(result_file.read_bytes()).get("details") or {}
-            contents = [loads(path.read_bytes()) for path in files]
-            rows = [content[str(number)] for content in contents for number in range(len(content))]
-            values = []
-            for number, row in enumerate(rows):
-                detail = details[number] if isinstance(details, list) else details.get(str(number), {})
-                values.append(_own_value(task, row, detail))
-                # Without the gold answer, two versions of a data set would share their cases.
-                gold = hashlib.sha256(str(row.get("gold")).encode("utf-8", "replace")).hexdigest()[:8]
-                answer = Response(str(single(row["prediction"])))
-                yield task.case(f"{result_file.stem}-{number}-{gold}", values[-1], answer, row)
-        except (OSError, *DAMAGE) as error:
-            raise InputError(
-                f"{result_file}: not a result as the card has it ({short(error)}); evaluate with the host's -m eval -r"
-            ) from error
-        mean = sum(values) / max(len(values), 1) / task.card.scale
-        # Some evaluators round percentages to two digits.
-        if not abs(mean - task.mean) <= 6e-5:
-            raise InputError(
-                f"{result_file}: the mean is {task.mean:.6g}, but the cases give {mean:.6g}; evaluate again with the host's -m eval -r"
-            )
+def _read_parts(_: StoredRun, runs: Sequence[StoredRun]) -> Iterator[StoredCase]:
+    return (case for run in runs for case in run.cases())
+
+
+def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
+    file = run.result_file or Path()
+    try:
+        details = loads(file.read_bytes()).get("details") or {}
+        contents = [loads(path.read_bytes()) for path in run.files]
+        rows = [content[str(number)] for content in contents for number in range(len(content))]
+        values = []
+        for number, row in enumerate(rows):
+            detail = details[number] if isinstance(details, list) else details.get(str(number), {})
+            values.append(_own_value(task, row, detail))
+            # Without the gold answer, two versions of a data set would share their cases.
+            gold = hashlib.sha256(str(row.get("gold")).encode("utf-8", "replace")).hexdigest()[:8]
+            yield task.case(f"{file.stem}-{number}-{gold}", values[-1], str(single(row["prediction"])), row)
+    except (OSError, *DAMAGE) as error:
+        raise InputError(
+            f"{file}: not a result as the card has it ({short(error)}); evaluate with the host's -m eval -r"
+        ) from error
+    mean = sum(values) / max(len(values), 1) / task.card.scale
+    # Some evaluators round percentages to two digits.
+    if not abs(mean - task.mean) <= 6e-5:
+        raise InputError(
+            f"{file}: the mean is {task.mean:.6g}, but the cases give {mean:.6g}; evaluate again with the host's -m eval -r"
+        )
 
 
 def _own_value(task: OwnTask, row: Mapping[str, Any], detail: Mapping[str, Any]) -> float:
     """Return a score on the host's scale: a field of its details, or, if its evaluator gives only the mean, by the card's rule."""
-    if (rule := task.value_key) == "equal":
+    if (rule := task.card.value) == "equal":
         return task.card.scale if detail["predictions"] == detail["references"] else 0.0
     if rule in ("contains_all", "contains_any"):
         found = [gold.lower() in single(row["prediction"]).lower() for gold in row["gold"]]
