@@ -21,7 +21,7 @@ PAGES = {
     "site_overview": ("index.html", 760),
     "site_leaderboard": ("index.html", 1480),
     "site_model": (f"model/{slug('smollm2-135m-instruct')}.html", 1250),
-    "site_task": ("task/facts_likes.html", 1150),
+    "site_task": ("task/needle_plain_2k.html", 1150),
 }
 """Name of a picture to its page and the height shown."""
 _COLORS = 128

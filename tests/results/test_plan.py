@@ -150,13 +150,32 @@ def test_hours_and_price_go_by_the_tokenizer_that_is_named() -> None:
     assert plan.hours(Rate(1_000, 10), CL100K) == pytest.approx(100_001 / 3_600_000 + 1)
 
 
+def test_prompts_above_the_bound_of_the_price_list_are_counted_as_long(data: Path) -> None:
+    task = load("elitr_bench_conv_dev", data)
+    sent = [
+        sum(len(message.content) for message in task.messages(case, turn, [None] * turn))
+        for case in task.cases.cases
+        for turn in range(len(case.turns))
+    ]
+    above = sorted(sent)[len(sent) // 2]
+    price = Price(prompt=1, completion=2, above=above, long_prompt=2, long_completion=3)
+    settings = PlanSettings({CL100K: by_characters}, answer_tokens=3, repeats=2, price=price)
+    plan = plan_task(task, settings)
+    long = [tokens for tokens in sent if tokens > above]
+    assert 0 < len(long) < len(sent)
+    assert (plan.long_tokens, plan.long_answer_tokens) == (2 * sum(long), 2 * 3 * len(long))
+    cheap = replace(plan, history_tokens=0)
+    by_hand = 2 * (sum(sent) + sum(long)) + 2 * 3 * (2 * len(sent) + 4 * len(long))
+    assert cheap.price(price, CL100K) == pytest.approx(by_hand / 1e6)
+
+
 def test_the_model_s_tokenizer_is_counted_beside_cl100k(data: Path) -> None:
     """A case that has one count stored is rendered for the other."""
     task = load("elitr_bench_qa_dev", data)
     case = task.cases.cases[0]
     plan = plan_case(task, case, {CL100K: exact, "own": by_characters})
-    assert plan.prompt_tokens["own"] == sum(len(message.content) for message in task.messages(case))
-    assert plan.prompt_tokens[CL100K] == case.num_tokens[CL100K]
+    assert plan.prompts["own"] == [sum(len(message.content) for message in task.messages(case))]
+    assert plan.prompts[CL100K] == [case.num_tokens[CL100K]]
 
 
 def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:
@@ -183,7 +202,7 @@ def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:
 def test_lct_official_is_what_opencompass_calls_official() -> None:
     from long_context_tasks.hosts.opencompass.configs import task_groups
 
-    theirs = [name for one in catalogue.benchmark_names() for name in task_groups(one)[f"{one}_gen"]]
+    theirs = [name for one in catalogue.benchmark_names() for name in task_groups(one).get(f"{one}_gen", ())]
     assert sorted(expand_tasks(["lct_official"], lm_eval_groups())) == sorted(theirs)
 
 

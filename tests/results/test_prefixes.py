@@ -96,6 +96,33 @@ def test_prices_are_those_of_the_published_lists(
     assert plan.price(known, CL100K, rule) == pytest.approx(price / 1e6)
 
 
+@pytest.mark.parametrize(
+    ("model", "text", "price"),
+    [
+        # By hand: two questions of 100 tokens on a text of 300,000 with a mark, answers of 50 tokens. Long prompts of GPT-6.2
+        # Sol cost $4 (written $5, read $.20), their answers $15; of Gemini 2.5 Pro $2.50 (read $.25) and $15.
+        ("gpt-6.2-sol", 300_000, 300_200 * 5 + 300_000 * 0.2 + 100 * 15),
+        ("gpt-6.2-sol", 271_900, 272_100 * 2.5 + 271_900 * 0.1 + 100 * 10),
+        ("gemini-2.5-pro", 300_000, (600_200 - 300_000) * 2.5 + 300_000 * 0.25 + 100 * 15),
+    ],
+)
+def test_long_prompts_cost_more(model: str, text: int, price: float) -> None:
+    rule, known = TABLE.cache(model), TABLE.models[model]
+    found = asked(1, text, 2, 100, True).shared(rule)["t"]
+    sent = 2 * (text + 100)
+    assert known.above is not None
+    long = sent if text + 100 > known.above else 0
+    plan = TaskPlan(
+        "t",
+        prompt_tokens={CL100K: sent},
+        answer_tokens=100,
+        long_tokens=long,
+        long_answer_tokens=100 if long else 0,
+        shared=found,
+    )
+    assert plan.price(known, CL100K, rule) == pytest.approx(price / 1e6, rel=1e-4)
+
+
 def test_marks_below_the_least_length_change_nothing() -> None:
     for name, text, found in (("anthropic", 1_023, 0), ("anthropic", 1_024, 1_024), ("openai", 1_000, 0)):
         counted = asked(1, text, 2, 100, True).shared(TABLE.cache(name))["t"]

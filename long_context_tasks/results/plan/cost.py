@@ -38,12 +38,11 @@ _ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
 @dataclass(frozen=True)
 class CasePlan:
     case: str
-    requests: int  # number of prompts, or of texts whose likelihood is computed
     answers: int  # number of prompts that get an answer
-    prompt_tokens: Mapping[str, int]  # for each tokenizer, tokens of all prompts together
+    # For each tokenizer, tokens of each prompt (without the model's earlier answers), or of each text whose
+    # likelihood is computed.
+    prompts: Mapping[str, Sequence[int]]
     history_answers: int  # number of earlier answers of the model that are sent again, over all turns
-    # For each tokenizer, tokens of the longest prompt, without the model's earlier answers.
-    longest: Mapping[str, int]
     messages: int  # number of messages of the longest prompt
 
 
@@ -60,6 +59,9 @@ class TaskPlan:
     # Tokens of earlier answers that are sent again, and of answers, both at the expected length of an answer.
     history_tokens: int = 0
     answer_tokens: int = 0
+    # The part of the prompts, and of the answers, that the price list charges as long.
+    long_tokens: int = 0
+    long_answer_tokens: int = 0
     # For each tokenizer, tokens of the longest prompt, including cases that do not fit.
     longest: Mapping[str, int] = field(default_factory=dict)
     judged: bool = False  # whether a judge reads the answers; its own calls are not in the plan
@@ -75,13 +77,19 @@ class TaskPlan:
         return rate.seconds(sent, self.answer_tokens) / 3600
 
     def price(self, price: Price, tokenizer: str, cache: PrefixCache | None = None) -> float:
-        """Return the price in this tokenizer's tokens; the model's earlier answers count as not cached."""
-        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
-        cost = sent * price.prompt + self.answer_tokens * price.completion
+        """Return the price in this tokenizer's tokens; the model's earlier answers count as not cached.
+
+        If only some of the prompts are long, their share of the cached tokens is that of all tokens.
+        """
+        prompts = self.prompt_tokens.get(tokenizer, 0)
+        cost = (prompts + self.history_tokens) * price.prompt
         if cache is not None and self.shared is not None:
             kept = cache.storage * (cache.lifetime or 0) / 60
             cost += self.shared.written * (price.prompt * (cache.write - 1) + kept)
             cost += self.shared.cached * price.prompt * (cache.read - 1)
+        cost *= 1 + (price.long_prompt - 1) * self.long_tokens / max(1, prompts)
+        answers = self.answer_tokens + (price.long_completion - 1) * self.long_answer_tokens
+        cost += answers * price.completion
         return cost / 1_000_000
 
 
@@ -118,6 +126,8 @@ class CostPlan:
             prompt_tokens={name: sum(task.prompt_tokens.get(name, 0) for task in tasks) for name in names},
             history_tokens=sum(task.history_tokens for task in tasks),
             answer_tokens=sum(task.answer_tokens for task in tasks),
+            long_tokens=sum(task.long_tokens for task in tasks),
+            long_answer_tokens=sum(task.long_answer_tokens for task in tasks),
             longest={name: max((task.longest.get(name, 0) for task in tasks), default=0) for name in names},
             judged=any(task.judged for task in tasks),
             shared=shared if self.settings.cache else None,
@@ -174,10 +184,10 @@ class CostPlan:
                 "as own history."
             )
         lines += [*self._cache_notes(), *([self.settings.table] if self.settings.table else [])]
-        above = self.settings.price and self.settings.price.above
-        if above and self.total.longest.get(self.settings.tokenizer, 0) > above:
+        if (price := self.settings.price) is not None and price.above and (long := self.total.long_tokens):
             lines.append(
-                f"A prompt of over {above:,} tokens costs more; the plan takes the lower price for all."
+                f"{long:,} tokens are in prompts of over {price.above:,} tokens, which cost {price.long_prompt:g} times as much, and "
+                f"their answers {price.long_completion:g} times."
             )
         lines += [
             f"{task.task}: {len(task.does_not_fit)} of {task.cases} cases do not fit the window: {first_names(task.does_not_fit)}"
@@ -321,18 +331,25 @@ def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
     fitting = [plan for plan in plans if _fits(task, plan, settings)]
     left_out = {plan.case for plan in plans} - {plan.case for plan in fitting}
     expected = _expected_answer(task, settings)
+    above = settings.price and settings.price.above
+    long = [n for plan in fitting for n in plan.prompts[settings.tokenizer] if above and n > above]
     return TaskPlan(
         task=task.name,
         cases=len(plans),
         does_not_fit=tuple(plan.case for plan in plans if plan.case in left_out),
-        requests=settings.repeats * sum(plan.requests for plan in fitting),
+        requests=settings.repeats * sum(len(plan.prompts[settings.tokenizer]) for plan in fitting),
         prompt_tokens={
-            name: settings.repeats * sum(plan.prompt_tokens[name] for plan in fitting)
+            name: settings.repeats * sum(sum(plan.prompts[name]) for plan in fitting)
             for name in settings.counters
         },
         history_tokens=settings.repeats * expected * sum(plan.history_answers for plan in fitting),
         answer_tokens=settings.repeats * expected * sum(plan.answers for plan in fitting),
-        longest={name: max((plan.longest[name] for plan in plans), default=0) for name in settings.counters},
+        long_tokens=settings.repeats * sum(long),
+        long_answer_tokens=settings.repeats * expected * len(long),
+        longest={
+            name: max((n for plan in plans for n in plan.prompts[name]), default=0)
+            for name in settings.counters
+        },
         judged=task.judging is not None,
     )
 
@@ -342,7 +359,7 @@ def _fits(task: LoadedTask, plan: CasePlan, settings: PlanSettings) -> bool:
     if settings.window is None:
         return True
     room = plan.answers * task.answer_budget + AROUND_MESSAGE * plan.messages
-    return plan.longest[settings.tokenizer] + room <= settings.window
+    return max(plan.prompts[settings.tokenizer], default=0) + room <= settings.window
 
 
 def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) -> CasePlan:
@@ -360,9 +377,9 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) 
         known = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
         if len(known) == len(counters):
             # Skip rendering: a plan of a thousand long prompts would take minutes.
-            return CasePlan(case.id, 1, 1, known, 0, known, 2)
+            return CasePlan(case.id, 1, {name: (tokens,) for name, tokens in known.items()}, 0, 2)
     texts = [[message.content for message in messages] for messages in _requests(task, case)]
-    sums, longest = {}, {}
+    prompts = {}
     for name, counter in counters.items():
         # The turns of a conversation repeat their texts, and each is counted once.
         each = dict.fromkeys(text for request in texts for text in request)
@@ -370,6 +387,6 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) 
         requests = [sum(counts[text] for text in request) for request in texts]
         if not (task.by_likelihood or task.is_conversation):
             requests = [case.num_tokens.get(name, requests[0])]
-        sums[name], longest[name] = sum(requests), max(requests, default=0)
+        prompts[name] = requests
     messages = max(map(len, texts), default=0) + (answers - 1 if again else 0)
-    return CasePlan(case.id, len(texts), answers, sums, again, longest, 0 if task.by_likelihood else messages)
+    return CasePlan(case.id, answers, prompts, again, 0 if task.by_likelihood else messages)

@@ -58,7 +58,9 @@ class Price(Checked):
     read: _Amount | None = None
     write: _Amount | None = None
     storage: _Amount | None = None
-    above: _Tokens | None = None  # tokens above which a prompt costs more
+    above: _Tokens | None = None  # tokens above which a prompt is long
+    long_prompt: _Amount = 1.0  # price of a token of a long prompt, cached or not, as a factor
+    long_completion: _Amount = 1.0  # price of a token of its answer, as a factor
     source: str = ""
 
 
