@@ -1,4 +1,4 @@
-"""Needle: texts written from a seed; no download, no contamination.
+"""Needle: texts generated from a seed; no download, no contamination.
 
     opencompass --datasets needle_synthetic_gen --models lct_model --config-dir configs
 

@@ -1,4 +1,4 @@
-"""Needle: find one plain sentence in plain text, the easiest rung."""
+"""Needle: find one plain sentence in plain text, the easiest task."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
