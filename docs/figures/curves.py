@@ -1,4 +1,4 @@
-"""Curves of small real models over length, for the README: ``make curves`` (some twenty minutes on two idle cores).
+"""Curves of small real models over length, for the README: ``make curves`` (some forty minutes).
 
 ``python docs/figures/curves.py FOLDER`` runs what the folder lacks with ``lm_eval``, builds the site in ``FOLDER/site`` with
 ``lct report``, and takes its pictures for the docs. Needs chromium, chromedriver, selenium and pillow, and ``pip install

@@ -125,7 +125,8 @@ def position_figures(
     breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
 ) -> list[Figure]:
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
-    for each in breakdowns:
+    # By length, as 4k comes before 500 in the order of names.
+    for each in sorted(breakdowns, key=lambda one: (one.cell.family, one.cell.variant, one.cell.length or 0)):
         if each.label in options.positions:
             key = (each.label, each.cell.points, tuple(value for value, _ in each.groups))
             groups.setdefault(key, []).append((name(each), each.groups))

@@ -86,6 +86,9 @@ def test_positions_are_drawn_in_their_order() -> None:
     [(name, points)] = figure.data["lines"]
     assert name == "a" and [(point[0], point[1]) for point in points] == [(0, 1.0), (1, 0.5), (2, 0.0)]
     assert position_figures(breakdowns, lambda each: each.cell.model, SiteOptions()) == []
+    lengths = [replace(found, cell=replace(cell, length=n)) for found in breakdowns for n in (4000, 500)]
+    [figure] = position_figures(lengths, lambda each: str(each.cell.length), options)
+    assert [name for name, _ in figure.data["lines"]] == ["500", "4000"]
 
 
 def test_variants_that_move_the_answer_are_drawn_over_one_another() -> None:
