@@ -80,6 +80,18 @@ def test_light_and_dark_by_the_system_and_by_the_switch(reader: Reader) -> None:
     reader.wait(lambda: reader.js(line) not in (None, first))  # drawn again in the colours of the theme
 
 
+def test_a_figure_keeps_its_room_when_the_window_is_resized(reader: Reader) -> None:
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    reader.js("document.querySelector('[data-figure]').scrollIntoView()")
+    reader.wait(lambda: reader.all("figure[data-drawn] .main-svg"))
+    first = "const svg = document.querySelector('figure[data-drawn] .main-svg').getBoundingClientRect();"
+    wide, height = reader.js(f"{first} return [svg.width, svg.height]")
+    screen(reader, 1000)
+    reader.wait(lambda: reader.js(f"{first} return svg.width") != wide)
+    room = "document.querySelector('figure[data-drawn] .plot').getBoundingClientRect().height"
+    assert reader.js(f"{first} return [svg.height, {room}]") == [height, height]
+
+
 def test_claimed_windows_have_the_colour_of_their_models(reader: Reader) -> None:
     reader.open("task/ada_leval_tsort_2k.html")
     reader.js("document.querySelector('[data-figure]').scrollIntoView()")

@@ -227,6 +227,8 @@
         place.querySelector(".wait")?.remove();
         const [traces, layout] = (spec.kind === "heat" ? heat : spec.names ? rows : curves)(spec);
         await Plotly.react(place, traces, layout, { displayModeBar: false, responsive: true, doubleClick: false });
+        // Without a height of its own, the place would collapse when the window is resized, and the figure cover the text below.
+        place.style.height = `${layout.height}px`;
         figure.dataset.drawn = "1";
       } catch (error) {
         place.replaceChildren(h("p", { class: "soft" }, `The figure could not be drawn. ${error.message} The table below has the numbers.`));
