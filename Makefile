@@ -38,7 +38,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that run tests side by side; each takes two gigabytes.
 WORKERS ?= 2
 
-PIP    = $(BIN)/python -m pip install -qq
+# Without -q: an environment takes minutes, and pip shows what it does.
+PIP    = $(BIN)/python -m pip install
 
 VLLM       := 0.32.0
 VLLM_VENV  := .venv-vllm

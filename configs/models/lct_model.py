@@ -14,7 +14,7 @@ from long_context_tasks.hosts.opencompass.task import DemoModel
 
 # Not an import statement: a config file cannot call what that brings.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_path = os.environ.get('LCT_MODEL', '')
+_path = _env.local_model()
 _base = os.environ.get('LCT_MODEL_TYPE') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)

@@ -10,7 +10,7 @@ from opencompass.models import OpenAISDK, VLLMwithChatTemplate
 
 # Not an import statement: a config file cannot call what that brings.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_path = os.environ.get('LCT_MODEL', '')
+_path = _env.local_model()
 _gpus = _env.whole('LCT_GPUS', 1)
 _temperature = _env.number('LCT_TEMPERATURE', 0)
 _top_p = _env.number('LCT_TOP_P', 1, 1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from long_context_tasks.schema.files import DISK_FAULTS, InputError, visible
+from long_context_tasks.schema.files import DISK_FAULTS, InputError
 
 # Command -> module in this folder and its typer app, which holds one command or a group of them.
 _COMMANDS = {
@@ -138,7 +138,9 @@ def _end(message: str, code: int, error: BaseException, debug: bool) -> NoReturn
         import traceback
 
         traceback.print_exception(error)
-    typer.echo(visible(message), err=True)
+    from long_context_tasks.cli.output import warn
+
+    warn(message)
     raise typer.Exit(code) from error
 
 

@@ -240,9 +240,10 @@ def status(
         record = _read_record(folder)
         say(f"{name}: {folder}")
         states = {item.name: _state(folder, item, record.get(item.name, {})) for item in files}
-        for file, state in states.items():
-            if state != _MISSING:
-                say(f"  {file:24} {state}")
+        there = [file for file, state in states.items() if state != _MISSING]
+        width = max(map(len, there), default=0)
+        for file in there:
+            say(f"  {file:{width}}  {states[file]}")
         if missing := [file for file, state in states.items() if state == _MISSING]:
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             say(f"  missing: {', '.join(missing[:_NAMED])}{more}; `lct data fetch {name}`")

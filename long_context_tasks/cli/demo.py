@@ -17,7 +17,7 @@ from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.files import InputError, visible
+from long_context_tasks.schema.files import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _NEEDED = ("lm_eval", "opencompass", "torch", "transformers", "gguf", "polars", "jinja2", "plotly")
 _SILENT_SECONDS = 10  # between two lines of progress in a log file
-_TAIL_BYTES = 2000
 app = typer.Typer(add_completion=False)
 
 
@@ -160,25 +159,19 @@ def _show_progress(process: "subprocess.Popen[bytes]", log: Path, console: "Cons
     """Show the last line of a command's output until it ends: in place on a terminal, otherwise every ten seconds."""
     from rich.text import Text
 
+    from long_context_tasks.hosts.opencompass.console import last_line
+
     with console.status("starting") as status:
         for second in itertools.count(1):
             try:
                 process.wait(timeout=1)
                 return
             except subprocess.TimeoutExpired:
-                line = Text(_last_line(log), overflow="ellipsis", no_wrap=True)
+                line = Text(last_line(log), overflow="ellipsis", no_wrap=True)
             if console.is_terminal:
                 status.update(line)
             elif second % _SILENT_SECONDS == 0:
                 console.print("  ", line)
-
-
-def _last_line(log: Path) -> str:
-    """Return the last line of a log, which may be a progress bar that returns to the beginning of its line."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-        lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
-    return visible(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
 
 def _print_results(runs: Mapping[tuple[str, str], "StoredRun"], metrics: Sequence[str], model: str) -> None:

@@ -7,7 +7,10 @@ and ``result`` holds single values. A command whose JSON has another form says s
 
 import json
 import math
+import os
 import re
+import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -72,14 +75,41 @@ def _plain(value: Any) -> Any:
     return json_value(item()) if callable(item) else str(value)
 
 
-def say(message: str = "") -> None:
-    """Print a line for people: on standard output, with ``--json`` on standard error."""
-    typer.echo(visible(message), err=_document.wanted)
+def say(message: str = "", *, wrap: bool = True) -> None:
+    """Print lines for people: on standard output, with ``--json`` on standard error. A command to be copied is not wrapped."""
+    _print(message, err=_document.wanted, wrap=wrap)
 
 
 def warn(message: str) -> None:
-    """Print a line on standard error, also with ``--json``."""
-    typer.echo(visible(message), err=True)
+    """Print lines on standard error, also with ``--json``."""
+    _print(message, err=True)
+
+
+def _print(message: str, *, err: bool = False, wrap: bool = True) -> None:
+    text, stream = visible(message), sys.stderr if err else sys.stdout
+    if wrap and stream.isatty():  # lines in files stay whole, because programs read them
+        width = os.get_terminal_size(stream.fileno()).columns or _WIDTH
+        text = "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
+    typer.echo(text, err=err)
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """Break a line where it has blanks outside backquotes, because names and commands must stay whole to be copied.
+
+    >>> wrapped("  see `lct tasks` and long_names_of_files", 18)
+    ['  see `lct tasks`', '  and', '  long_names_of_files']
+    """
+    kept = re.sub("`[^`]*`", lambda quoted: quoted[0].replace(" ", "\0"), line)
+    indent = re.match(" *", line)[0]  # type: ignore[index]
+    parts = textwrap.wrap(
+        kept,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return [part.replace("\0", " ") for part in parts] or [""]
 
 
 def give(text: str | None = None, **values: Any) -> None:
@@ -87,7 +117,7 @@ def give(text: str | None = None, **values: Any) -> None:
     if _document.wanted:
         _document.result.update(values)
     elif text is not None:
-        typer.echo(visible(text))
+        _print(text)
 
 
 def give_document(content: Any) -> None:

@@ -16,6 +16,7 @@ from long_context_tasks.gate.checks import Answers, Fault, check_endpoints, chec
 from long_context_tasks.gate.stacks import SIDES, Asking, Endpoint, GateCell, Stack, StackAnswer
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.progress import progress
 from long_context_tasks.stats.sequential import Verdict, look
 
 _T = TypeVar("_T")
@@ -276,7 +277,14 @@ async def _ask(
     asked = [
         (side, cell, case) for part in parts for _, cases in part for cell, case in cases for side in SIDES
     ]
-    new = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in asked)
+    with progress(len(asked), "answer") as bar:
+
+        async def answer(side: str, cell: GateCell, case: str) -> StackAnswer:
+            found = await _answer(asking.get(side), side, cell, case)
+            bar.update()
+            return found
+
+        new = await _all(answer(*each) for each in asked)
     for (side, cell, case), answer in zip(asked, new, strict=True):
         answers[side][cell.name, case] = answer
 

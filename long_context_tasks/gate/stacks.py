@@ -23,6 +23,7 @@ from long_context_tasks.results.evaluations import scored_cases, unjudged_evalua
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
+from long_context_tasks.schema.progress import progress
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, Response
 from long_context_tasks.schema.thinking import OPEN
 
@@ -178,15 +179,21 @@ def planned_cells(
     """Load every task at every length, with different seeds so that no two share a document.
 
     Args:
-        report: called with a line for people before each task, because building long cases takes minutes.
+        report: called with a line for people before each task where no terminal shows it, because building long cases takes minutes.
     """
     cells: list[GateCell] = []
-    for name in tasks or gate_tasks():
-        spec = catalogue.parse_task(name)
-        for length in lengths if spec.tokens is None else [spec.length]:
+    specs = [catalogue.parse_task(name) for name in tasks or gate_tasks()]
+    wanted = [
+        (spec, length) for spec in specs for length in (lengths if spec.tokens is None else [spec.length])
+    ]
+    with progress(len(wanted), "task") as bar:
+        for bar.n, (spec, length) in enumerate(wanted):
+            name, of_length = spec.name, "" if spec.tokens else f" {length}"
+            bar.set_description_str(f"cases of {name}{of_length}")
+            if bar.disable:
+                report(f"cases of {name}{of_length}")
             # The seed depends only on the position, so that repeating a command sends the same cases.
             seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
-            report(f"cases of {name}" + ("" if spec.tokens else f", {length}"))
             task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
             if task.judging is not None and task.metrics[0] in task.judging.metrics:
                 if tasks:
@@ -197,7 +204,7 @@ def planned_cells(
             documents: dict[str, list[str]] = {}
             for case in task.cases.cases:
                 documents.setdefault(case.cluster, []).append(case.id)
-            cells.append(GateCell(name if spec.tokens else f"{name} {length}", length, task, documents))
+            cells.append(GateCell(name + of_length, length, task, documents))
     return cells
 
 

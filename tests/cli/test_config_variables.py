@@ -112,6 +112,7 @@ def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pyt
             {"LCT_API_BASE": "http://anne:pw@h/v1"},
             "LCT_API_BASE: the address holds a user name or password",
         ),
+        ("models/lct_model.py", {"LCT_MODEL": "./gone"}, "LCT_MODEL ./gone: no such folder"),
         # It would run the demo model, or a local one, under the name of the served model.
         ("eval_synthetic.py", {"LCT_API_MODEL": "owl", "LCT_MODEL_TYPE": ""}, "LCT_API_MODEL=owl: no server"),
         (
@@ -121,7 +122,7 @@ def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pyt
         ),
     ],
 )
-def test_a_served_model_without_a_server_is_refused(
+def test_a_model_that_is_not_there_is_refused(
     file: str, variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():

@@ -19,10 +19,15 @@ ROWS = [
 
 
 def printed(width: int, *tail: list[object]) -> list[str]:
-    """Print a table in a process whose standard output is a terminal of this width."""
+    """Print a table on a terminal of this width."""
+    return on_a_terminal(width, f"print_table('Scores', {COUNTED}, {[*ROWS, *tail]}, ('host', 'why'))")
+
+
+def on_a_terminal(width: int, call: str) -> list[str]:
+    """Call a function of the output in a process whose standard output is a terminal of this width."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    code = f"from long_context_tasks.cli.output import print_table; print_table('Scores', {COUNTED}, {[*ROWS, *tail]}, ('host', 'why'))"
+    code = f"from long_context_tasks.cli.output import *; {call}"
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -57,3 +62,16 @@ def test_tables_fit_and_break_no_name(width: int) -> None:
 def test_a_wide_terminal_shows_all_columns_and_a_narrow_one_drops_empty_ones() -> None:
     assert "official accuracy" in "\n".join(printed(200))
     assert "official" not in "\n".join(printed(80))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_message_breaks_no_name_and_no_command(width: int) -> None:
+    names = [f"a_long_name_of_a_file_{number}.json" for number in range(8)]
+    message = f"missing: {', '.join(names)}; `lct data fetch ada_leval --file 1k`"
+    *lines, end = on_a_terminal(width, f"say('  ' + {message!r})")
+    assert not end
+    assert max(map(len, lines)) <= width and len(lines) > 1
+    assert all(line.startswith("  ") for line in lines)
+    assert " ".join(line.strip() for line in lines) == message
+    assert any("`lct data fetch ada_leval --file 1k`" in line for line in lines)
+    assert on_a_terminal(width, f"say({message!r}, wrap=False)") == [message, ""]

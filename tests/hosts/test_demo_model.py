@@ -23,7 +23,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "models"
 
 
-def test_it_is_made_once_by_all_that_want_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_once_by_all_that_want_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     calls = []
 
     def convert(weights: Path, folder: Path) -> None:
@@ -36,6 +38,7 @@ def test_it_is_made_once_by_all_that_want_it(cache: Path, monkeypatch: pytest.Mo
         found = [pool.submit(demo_model_path) for _ in range(3)]
     assert {future.result() for future in found} == {demo_model_path()} == {cache / MODEL_NAME}
     assert len(calls) == 1
+    assert caplog.text.count("the demo model is made once") == 1  # the conversion is silent for a minute
     assert (cache / MODEL_NAME / "config.json").stat().st_mode & 0o044 == 0o044
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generated_files import delete_others, generated_files
+from judge_server import free_port
 from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, metrics_of, served_by
 from needs import needs
@@ -280,6 +281,27 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
     last = output.strip().splitlines()[-1]
     assert "textsort_2k.json" in last and "lct data fetch ada_leval" in last
     assert last.startswith("InputError: ") and "Traceback" not in output
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("hf --model_args pretrained=./gone", "InputError: pretrained ./gone: no such folder; "),
+        (
+            "local-chat-completions --model_args model=m,base_url=http://127.0.0.1:{port}/v1/chat/completions",
+            "InputError: http://127.0.0.1:{port} cannot be reached (",
+        ),
+    ],
+)
+def test_a_model_that_is_not_there_ends_the_command_in_one_line(
+    published: Path, model: str, said: str
+) -> None:
+    port = free_port()
+    words = f"lm_eval --model {model} --apply_chat_template --tasks {TASK}".format(port=port).split()
+    code, output = host_ended(words, published, {"COLUMNS": "300"})
+    assert code != 0 and "Traceback" not in output, output[-2000:]
+    assert output.strip().splitlines()[-1].startswith(said.format(port=port))
 
 
 def test_perplexity_is_that_of_the_whole_text(

@@ -2,7 +2,10 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -109,6 +112,44 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
     assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
     (table,) = tmp_path.glob("out/*/summary/lengths_*.md")
     assert "missing" in table.read_text() and "100.0" in table.read_text()
+
+
+def test_a_terminal_shows_the_cases_that_are_done(tmp_path: Path, toy: Callable[..., Path]) -> None:
+    """The server answers the second case only after the terminal has shown that the first one is done."""
+    seen = threading.Event()
+
+    def held_until_seen(_: Any) -> str:
+        if len(stub.requests) > 1:
+            assert seen.wait(300)
+        return "yes"
+
+    console, terminal = os.openpty()
+    with stub_server(held_until_seen) as stub:
+        config = toy([("stub", stub.url)], 2)
+        config.write_text(config.read_text() + STAGES)
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("opencompass")), str(config)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": PATHS},
+            stdout=terminal,
+            stderr=terminal,
+        )
+        os.close(terminal)
+        output = b""
+        while chunk := _read(console):
+            output += chunk
+            if re.search(rb"toy_1k: [^\n]*1/2", output):
+                seen.set()
+    os.close(console)
+    assert process.wait() == 0, output.decode()
+    assert seen.is_set()
+
+
+def _read(console: int) -> bytes:
+    try:
+        return os.read(console, 65536)
+    except OSError:  # Linux's sign that the last process has closed the terminal
+        return b""
 
 
 def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:

@@ -237,7 +237,10 @@ def _keeping_answers(generate: _Function) -> _Function:
         theirs = [request for request in requests if not is_ours(request)]
         answers: list[str] = []
         if ours:
+            from long_context_tasks.hosts.server import check_listening
+
             _refuse_silent_cut(self, ours)
+            check_listening(str(self.base_url))
             replaced = {
                 "parse_generations": _with_thinking(self.parse_generations),
                 "_create_payload": _sendable(self._create_payload),

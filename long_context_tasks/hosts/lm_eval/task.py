@@ -33,6 +33,7 @@ from long_context_tasks.hosts.lm_eval.window import find_window, has_chat_templa
 from long_context_tasks.hosts.messages import (
     NO_JUDGE,
     NO_PARTS,
+    checked_model,
     end_in_one_line,
     left_out,
     not_judged_hint,
@@ -107,6 +108,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         # lm-eval merges the model arguments and --metadata.
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
+        checked_model("pretrained", str(self.model_arguments.get("pretrained", "")))
         warn_of_misspelt_variables()
         self.loaded = load_task(config["task"], self.model_arguments)
         if not len(self.loaded.cases):

@@ -17,7 +17,7 @@ from typing import Any
 from long_context_tasks.attention.models import attention_settings, describe, read_attention
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
-from long_context_tasks.hosts.messages import warn_of_misspelt_variables
+from long_context_tasks.hosts.messages import checked_model, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
@@ -52,6 +52,11 @@ def _number(
     if not bounds[0] <= value <= bounds[1] or math.isinf(value):
         raise InputError(f"{name}={given}: give {wanted}, or leave it out ({default:g})")
     return value
+
+
+def local_model() -> str:
+    """Return LCT_MODEL, a folder or a hub id; empty for the demo model."""
+    return checked_model("LCT_MODEL", os.environ.get("LCT_MODEL", ""))
 
 
 def is_served() -> bool:
@@ -322,7 +327,10 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
     They use LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set.
     """
     workers = whole("LCT_WORKERS", 1)
-    runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
+    runner: dict[str, Any] = {
+        "type": "long_context_tasks.hosts.opencompass.runner.ShowingRunner",
+        "max_num_workers": workers,
+    }
     if partition := os.environ.get("LCT_SLURM_PARTITION"):
         sequential = "Sequential" if os.environ.get("LCT_SLURM_SEQUENTIAL") else ""
         runner |= {

@@ -1,15 +1,24 @@
-"""Show errors in OpenCompass tasks as single lines."""
+"""Show what OpenCompass' processes do, and their errors as single lines."""
 
 import re
+import shutil
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
 
 from long_context_tasks.hosts.messages import end_in_one_line
+from long_context_tasks.schema.files import visible
 from long_context_tasks.schema.secrets import without_secrets
 
 # A log line that names an error.
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 _LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULTILINE)
 _SEE_LOG = "Check the logs for details."
+_SILENT_SECONDS = 10.0  # between two lines of progress in a file
+_TAIL_BYTES = 2000
 
 
 def last_error(log: str) -> str:
@@ -30,3 +39,39 @@ def show_input_errors_in_one_line() -> None:
     """Make an :class:`InputError` end an OpenCompass process without a traceback, except with ``--debug``."""
     if "opencompass" in sys.argv[0] and "--debug" not in sys.argv:
         end_in_one_line()
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a log, which may be a progress bar that returns to the beginning of its line."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
+    return visible(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+
+
+@contextmanager
+def shown_logs(folder: Path) -> Iterator[None]:
+    """Show the last line of the newest log on standard error: in place on a terminal, otherwise at most every ten seconds."""
+    started, ended, in_place = time.time(), Event(), sys.stderr.isatty()
+
+    def show() -> None:
+        shown = ""
+        while not ended.wait(1.0 if in_place else _SILENT_SECONDS):
+            times = {log: log.stat().st_mtime for log in folder.rglob("*.out")}
+            newest = max(times, key=times.__getitem__, default=None)
+            if newest is None or times[newest] < started or (line := last_line(newest)) == shown:
+                continue
+            shown = line
+            room = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[2K{line[:room]}" if in_place else f"{line}\n")
+            sys.stderr.flush()
+        if shown and in_place:
+            sys.stderr.write("\r\x1b[2K")
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

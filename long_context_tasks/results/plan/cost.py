@@ -12,17 +12,19 @@ and prices are those of a dated table (:mod:`.prices`).
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.hosts.messages import checked_model
 from long_context_tasks.results.plan.prefixes import Encode, Order, Prompts, Shared
 from long_context_tasks.results.plan.prices import PrefixCache, Price, Rate
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 
 CountTexts = Callable[[Sequence[str]], Sequence[int]]
@@ -30,8 +32,6 @@ CountTexts = Callable[[Sequence[str]], Sequence[int]]
 AROUND_MESSAGE = 16
 """Tokens reserved for the chat template around each message; hosts count the template itself if they can."""
 _NAMED = 5
-QUIET_SECONDS = 2.0
-"""The progress bar appears only after this time."""
 _ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
 
 
@@ -249,11 +249,7 @@ def first_names(names: Sequence[str]) -> str:
 
 def facts_of_folder(model: str) -> dict[str, str]:
     """Return the tokenizer and window of a model in a local folder; empty for any other model."""
-    folder = Path(model).expanduser()
-    if model.startswith((".", "/", "~")) and not folder.is_dir():
-        raise InputError(
-            f"--model {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
-        )
+    folder = Path(checked_model("--model", model)).expanduser()
     facts = {"tokenizer": str(folder)} if (folder / "tokenizer.json").is_file() else {}
     try:
         config = loads((folder / "config.json").read_bytes())
@@ -267,19 +263,12 @@ def facts_of_folder(model: str) -> dict[str, str]:
     return facts | ({"window": str(windows[0])} if windows else {})
 
 
-def counted(names: Sequence[str]) -> Iterable[str]:
-    """Iterate over task names, with a progress bar on a terminal."""
-    from tqdm import tqdm
-
-    return tqdm(names, desc="reading tasks", unit="task", delay=QUIET_SECONDS, disable=None, leave=False)
-
-
 def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) -> CostPlan:
     """Plan several tasks; a task whose data are missing does not stop the others."""
     planned: list[TaskPlan] = []
     failed: dict[str, str] = {}
     prompts = Prompts()
-    for name in counted(names):
+    for name in each_with_progress(names, "reading", "task"):
         # Only the cases of one task are in memory at a time.
         try:
             task = load_task(name, options)

@@ -16,10 +16,10 @@ from long_context_tasks.hosts.stored import CASES_SHA256, StoredRun, cases_diges
 from long_context_tasks.results import FoundRuns, is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
-from long_context_tasks.results.plan.cost import counted
 from long_context_tasks.results.settings import changed_options, last_name
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 from long_context_tasks.schema.secrets import without_secrets
@@ -317,7 +317,7 @@ def find_missing(
     folders = [find_runs_and_bundles(path) for path in results]
     tasks: list[WantedTask] = []
     without_data: dict[str, str] = {}
-    for name in counted(names):
+    for name in each_with_progress(names, "reading", "task"):
         task: LoadedTask | None = None
         try:
             with loading():
