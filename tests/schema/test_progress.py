@@ -1,9 +1,12 @@
 """Progress bars on a real terminal, whose clock goes on during a step, and none in a file."""
 
+import fcntl
 import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 _STEP = """
 import sys
@@ -16,6 +19,7 @@ for name in each_with_progress(["some_task"], "reading", "task"):
 def test_the_clock_of_a_terminal_goes_on_during_a_step() -> None:
     """The step ends when the terminal has shown two of its seconds."""
     console, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     step = subprocess.Popen([sys.executable, "-c", _STEP], stdin=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     output = b""
