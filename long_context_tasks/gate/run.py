@@ -279,14 +279,14 @@ async def _ask(
     ]
     with progress(len(asked), "answer") as bar:
 
-        async def answer(side: str, cell: GateCell, case: str) -> StackAnswer:
-            found = await _answer(asking.get(side), side, cell, case)
+        async def counted(side: str, cell: GateCell, case: str) -> StackAnswer:
+            answer = await _answer(asking.get(side), side, cell, case)
             bar.update()
-            return found
+            return answer
 
-        new = await _all(answer(*each) for each in asked)
-    for (side, cell, case), answer in zip(asked, new, strict=True):
-        answers[side][cell.name, case] = answer
+        new = await _all(counted(*each) for each in asked)
+    for (side, cell, case), found in zip(asked, new, strict=True):
+        answers[side][cell.name, case] = found
 
 
 async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -> StackAnswer:

@@ -1,7 +1,9 @@
 """Errors of OpenCompass' tasks in one line."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +59,38 @@ def test_an_error_that_sends_to_the_log_says_what_is_there() -> None:
     assert (
         last_error("RuntimeError: Check the logs for details.") == "RuntimeError: Check the logs for details."
     )
+
+
+_WORK = """
+import sys
+from pathlib import Path
+from long_context_tasks.hosts.opencompass.console import shown_logs
+log = Path(sys.argv[1]) / "infer" / "m" / "task.out"
+log.parent.mkdir(parents=True)
+with shown_logs(Path(sys.argv[1])):
+    for line in ("loading the model", "\\rtask: 1/9\\rtask: 2/9"):
+        with log.open("a") as file:
+            file.write(line + "\\n")
+        sys.stdin.readline()
+"""
+
+
+def test_a_terminal_shows_the_last_line_of_the_newest_log(tmp_path: Path) -> None:
+    """The work goes on when the terminal has shown its first line, and ends when it has shown its second."""
+    (tmp_path / "of an earlier run.out").write_text("old")
+    os.utime(tmp_path / "of an earlier run.out", (0, 0))
+    console, terminal = os.openpty()
+    work = subprocess.Popen(
+        [sys.executable, "-c", _WORK, str(tmp_path)], stdin=subprocess.PIPE, stderr=terminal, bufsize=0
+    )
+    os.close(terminal)
+    assert work.stdin is not None
+    output = b""
+    for line in (b"loading the model", b"task: 2/9"):
+        while line not in output:
+            output += os.read(console, 65536)
+        work.stdin.write(b"\n")
+    assert work.wait() == 0
+    work.stdin.close()
+    os.close(console)
+    assert b"1/9" not in output and b"old" not in output

@@ -82,6 +82,7 @@ def test_light_and_dark_by_the_system_and_by_the_switch(reader: Reader) -> None:
 
 def test_a_figure_keeps_its_room_when_the_window_is_resized(reader: Reader) -> None:
     reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    assert "needs JavaScript" not in reader.js("return document.body.innerText")  # nor while it is loaded
     reader.js("document.querySelector('[data-figure]').scrollIntoView()")
     reader.wait(lambda: reader.all("figure[data-drawn] .main-svg"))
     first = "const svg = document.querySelector('figure[data-drawn] .main-svg').getBoundingClientRect();"
