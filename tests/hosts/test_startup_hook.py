@@ -50,7 +50,9 @@ def make_package(folder: Path) -> Path:
     host.mkdir(parents=True)
     for folder_of_code in (package, host.parent, host):
         (folder_of_code / "__init__.py").write_text("")
-    (host / "patches.py").write_bytes(Path(hook_patches.__file__).read_bytes())
+    ours = Path(hook_patches.__file__).parent
+    for part in (ours / "patches.py", ours.with_name("names.py")):
+        (package / "hosts" / part.relative_to(ours.parent)).write_bytes(part.read_bytes())
     ours = folder / "cache" / "some_key"
     ours.mkdir(parents=True)
     (ours / "our_task.yaml").write_text("task: our_task\n")

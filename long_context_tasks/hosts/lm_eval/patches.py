@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.hosts.names import attributes_of
+
 logger = logging.getLogger(__name__)
 
 # Our models by their --model name; each is imported on use.
@@ -35,7 +37,7 @@ class Patch:
     function: str  # in the module: ``TaskManager.__init__``
     change: Callable[[_Function], _Function]  # returns the replacement function
     lost: str  # consequence for users if the patch cannot be applied
-    needs: tuple[str, ...] = ()  # other methods of the class that the change calls
+    needs: tuple[str, ...] = ()  # other names of the class or module that the change uses
 
 
 def extend_lm_eval() -> None:
@@ -49,7 +51,7 @@ def extend_lm_eval() -> None:
 
 def apply_patches() -> None:
     """Apply the patches for all loaded modules, each once."""
-    lost = []
+    lost: dict[str, str] = {}
     for patch in PATCHES:
         if (module := sys.modules.get(patch.module)) is None:
             continue
@@ -59,30 +61,55 @@ def apply_patches() -> None:
             original = getattr(owner, name)
             if hasattr(original, "lct_original"):
                 continue
-            for method in patch.needs:
-                getattr(owner, method)
-            changed = functools.wraps(original)(patch.change(original))
+            changed = patch.change(original)
+            _check(patch, module, owner, original, changed)
+            changed = functools.wraps(original)(changed)
             changed.lct_original = original  # type: ignore[attr-defined]
             setattr(owner, name, changed)
         except Exception as error:
-            lost.append(f"{patch.lost} ({patch.function}: {error})")
-    if lost:
-        _warn(f"long_context_tasks: this version of lm-eval is not known; {'; '.join(lost)}")
+            lost[patch.lost] = f"{patch.function}: {error}"
+    _warn(lost)
 
 
-@functools.cache
-def _warn(message: str) -> None:
-    logger.warning(message)
+def _check(patch: Patch, module: object, owner: object, original: _Function, changed: _Function) -> None:
+    """Check that everything is there that a patch uses, because a later error would end runs without our tasks."""
+    found = {*dir(module), *dir(owner)}
+    if set(patch.needs) - found:  # reading the methods takes a while
+        found |= attributes_of(owner)
+    if missing := [name for name in patch.needs if name not in found]:
+        raise AttributeError(f"no {', '.join(missing)}")
+    # lm-eval may give them by name.
+    named = [
+        each.name
+        for each in inspect.signature(changed).parameters.values()
+        if each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    if named != list(inspect.signature(original).parameters)[: len(named)]:
+        raise TypeError(f"other parameters than {', '.join(named)}")
+
+
+_warned: set[str] = set()
+
+
+def _warn(lost: Mapping[str, str]) -> None:
+    """Log the losses that have not been logged before, each with its reason, as one warning."""
+    if new := [f"{loss} ({reason})" for loss, reason in lost.items() if loss not in _warned]:
+        _warned.update(lost)
+        logger.warning("long_context_tasks: this version of lm-eval is not known; %s", "; ".join(new))
 
 
 def register_models() -> None:
-    with contextlib.suppress(ImportError):  # if our models cannot be registered, our tasks still work
+    try:
         import lm_eval.models  # noqa: F401 - lm-eval adds its own models only to an empty registry
         from lm_eval.api.registry import model_registry
 
         for name, target in MODELS.items():
             if name not in model_registry:
                 model_registry.register(name, target=target)
+    except ModuleNotFoundError:
+        return  # our tasks work without the libraries of models
+    except Exception as error:
+        _warn({f"it does not see the models {', '.join(MODELS)}": str(error)})
 
 
 def is_command(words: Sequence[str]) -> bool:
@@ -146,9 +173,10 @@ def _loading_before_the_model(match: _Function) -> _Function:
 
 
 def _taking_loaded_tasks(load: _Function) -> _Function:
-    def _load_spec(self: Any, spec: Any, **overrides: Any) -> Any:
+    def _load_spec(self: Any, spec: Any, *args: Any, **kwargs: Any) -> Any:
         loaded = vars(self).get(_LOADED, {})
-        return loaded.pop(spec) if isinstance(spec, str) and spec in loaded else load(self, spec, **overrides)
+        known = isinstance(spec, str) and spec in loaded
+        return loaded.pop(spec) if known else load(self, spec, *args, **kwargs)
 
     return _load_spec
 
@@ -169,6 +197,8 @@ def _weighing_by_scored_cases(aggregate: _Function) -> _Function:
     """
 
     def aggregate_scored(self: Any, task_metrics: Mapping[str, Mapping[str, Any]]) -> Any:
+        if not any(_N_SCORED in numbers for numbers in task_metrics.values()):  # no task of ours
+            return aggregate(self, task_metrics)
         pooled = any(config.weight_by_size for config in self.aggregate_metric_list or ())
         # lm-eval 0.5 names a task in a group group::task.
         names = {getattr(task, "_qualified_name", task.task_name) for task in self.get_all_tasks()}
@@ -220,7 +250,7 @@ def is_api_model(model: object) -> bool:
     # No such model can exist unless its module is loaded; importing it would load HTTP clients for local
     # models.
     module = sys.modules.get("lm_eval.models.api_models")
-    return module is not None and isinstance(model, module.TemplateAPI)
+    return isinstance(model, getattr(module, "TemplateAPI", ()))
 
 
 def _keeping_answers(generate: _Function) -> _Function:
@@ -453,19 +483,21 @@ def _without_refusals(get: _Function) -> _Function:
 
         from long_context_tasks.hosts.window import REFUSED
 
-        for key in (hash_args("generate_until", request.args) for request in requests if is_ours(request)):
+        for key in (hash_args("generate_until", request.args) for request in requests):
             if store.get(key) == REFUSED:
                 del store[key]
 
-    def __getattr__(self: Any, name: str) -> Any:
-        method = get(self, name)
-        if name != "generate_until":
+    def __getattr__(self: Any, attr: str) -> Any:
+        method = get(self, attr)
+        if attr != "generate_until":
             return method
 
         def generate_until(requests: Sequence[Any]) -> Any:
-            forget(self.dbdict, requests)  # a killed run leaves rejections in the cache
+            if not (ours := [request for request in requests if is_ours(request)]):
+                return method(requests)
+            forget(self.dbdict, ours)  # a killed run leaves rejections in the cache
             answers = method(requests)
-            forget(self.dbdict, requests)
+            forget(self.dbdict, ours)
             return answers
 
         return generate_until
@@ -498,6 +530,7 @@ PATCHES = (
         "Group.aggregate",
         _weighing_by_scored_cases,
         "the mean of a group weighs cases without a score",
+        ("get_all_tasks", "aggregate_metric_list"),
     ),
     Patch(
         "lm_eval.utils",
@@ -510,12 +543,16 @@ PATCHES = (
         "TemplateAPI.generate_until",
         _keeping_answers,
         "a prompt that a server refuses for its length ends the run",
-        ("model_call", "amodel_call", "parse_generations"),
+        (
+            *("model_call", "amodel_call", "parse_generations", "_create_payload"),
+            *("tokenized_requests", "tok_encode", "max_length"),
+        ),
     ),
     Patch(
         "lm_eval.api.model",
         "CachingLM.__getattr__",
         _without_refusals,
         "--use_cache keeps refusals for length, also for a server with a larger window",
+        ("dbdict", "hash_args"),
     ),
 )

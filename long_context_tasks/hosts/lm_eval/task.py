@@ -21,7 +21,6 @@ from typing import Any
 
 import datasets
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
@@ -422,10 +421,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         lm-eval reads that cache only during its own pass.
         """
         store = getattr(getattr(self._model, "cache_hook", None), "dbdict", None)
+        if store is None:
+            return list(self._model.generate_until(requests))
+        from lm_eval.api.model import hash_args
+
         keys = [hash_args("generate_until", request.args) for request in requests]
-        known: dict[str, str] = {}
-        if store is not None:
-            known = {key: text for key in keys if (text := store.get(key)) is not None and text != REFUSED}
+        known = {key: text for key in keys if (text := store.get(key)) is not None and text != REFUSED}
         new = [request for key, request in zip(keys, requests, strict=True) if key not in known]
         fresh = iter(self._model.generate_until(new) if new else [])
         return [known[key] if key in known else next(fresh) for key in keys]

@@ -60,7 +60,8 @@ def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:
         return False
     if model is None:
         return "base_url" in arguments
-    return is_api_model(model) and "seed" in inspect.signature(model._create_payload).parameters
+    create = getattr(model, "_create_payload", None)
+    return create is not None and is_api_model(model) and "seed" in inspect.signature(create).parameters
 
 
 def has_chat_template(arguments: Mapping[str, Any]) -> bool:

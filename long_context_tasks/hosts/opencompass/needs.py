@@ -3,11 +3,11 @@
 An unknown version must end a run with one line at its start, and not with a missing attribute after hours.
 """
 
-import dis
 import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 
+from long_context_tasks.hosts.names import attributes_of
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import packaged_yaml
@@ -33,10 +33,7 @@ def _lacks(path: str, names: str) -> Iterator[str]:
     given, _, read = names.partition(";")
     known = inspect.signature(found).parameters if given else {}
     yield from (f"{name}= of {path}" for name in given.split() if name not in known)
-    # Methods set the attributes of an instance.
-    methods = (each for kind in inspect.getmro(found) for each in vars(kind).values()) if read else ()
-    steps = (step for each in methods if inspect.isfunction(each) for step in dis.get_instructions(each))
-    attributes = {*dir(found), *(step.argval for step in steps if step.opname == "STORE_ATTR")}
+    attributes = attributes_of(found) if read else set()
     yield from (f"{name} of {path}" for name in read.split() if name not in attributes)
 
 
