@@ -619,7 +619,9 @@ def check(
     counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
     summary = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
     # Standard output holds nothing but the Markdown, so that it can go to a file.
-    typer.echo(f"{summary}; checked: checksums, columns, {CHECKS}", err=bool(against) or json_wanted())
+    typer.echo(
+        f"{summary}; checked: checksums, columns, responses, {CHECKS}", err=bool(against) or json_wanted()
+    )
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if against:
         _give_difference([Path(place) for place in against], paths)

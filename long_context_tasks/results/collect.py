@@ -251,20 +251,35 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
 
 
 def _differing(path: Path, run: TidyRun, before: TidyRun) -> list[str]:
-    numbers, known = run.numbers(), before.numbers()
-    names = (*before.row["metrics"], "n", "n_scored")
-    if np.allclose(
-        [numbers.get(name, math.nan) for name in names],
-        [known[name] for name in names],
-        rtol=1e-9,
-        atol=1e-12,
-        equal_nan=True,
-    ):
+    """Return a problem if a run in a bundle has the key of an earlier run but is another; without its files, a key may be forged."""
+    said, known = _identity(run.row), _identity(before.row)
+    others = [name for name in said if said[name] != known[name]]
+    if not _same_scores(run.scores, before.scores):
+        others.append("scores")
+    if not others:
         return []
     return [
         f"{path}: {run.row['task']} ({run.row['host']}, {run.row['model']}, {run.row['made']}) is the run in {before.row['source']} with other "
-        "scores and is left out; pack it again, or remove one of them"
+        f"{', '.join(others)} and is left out; pack it again, or remove one of them"
     ]
+
+
+def _identity(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what copies of a run share, as bundles have it."""
+    from long_context_tasks.results.bundle.format import publishable
+
+    names = ("host", "model", "task", "version", "made", "seed", "headline")
+    facts = {**{name: row[name] for name in names}, "settings": loads(row["settings"] or "{}")}
+    return {name: publishable(value) for name, value in facts.items()}
+
+
+def _same_scores(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    keys = ["metric", "case", "repeat", "turn"]
+    first, second = (frame.with_columns(pl.col(keys).cast(pl.String())).sort(keys) for frame in (one, other))
+    values, known = first["value"].to_numpy(), second["value"].to_numpy()
+    return first.select(keys).equals(second.select(keys)) and np.allclose(
+        values, known, rtol=1e-9, atol=1e-12, equal_nan=True
+    )
 
 
 def run_key(evaluation: Evaluation) -> str:

@@ -34,6 +34,7 @@ from hypothesis import strategies as st
 from long_context_tasks.results.bundle import format as bundle_module
 from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER, read_bundle
 from long_context_tasks.results.bundle.pack import pack
+from long_context_tasks.results.bundle.runs import overview
 from long_context_tasks.results.case_pages import shown_cases
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, collect_with_files
@@ -161,6 +162,116 @@ def test_responses_of_other_turns(packed: Path) -> None:
     for key, one in collected.evaluations.items():
         with pytest.raises(InputError, match=r"[24] responses to [12] turns"):
             list(shown_cases(key, one, None))
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("member", [MANIFEST, SCORES_MEMBER, "responses"])
+def test_other_content_of_the_same_size(kind: int, member: str, packed: Path, tmp_path: Path) -> None:
+    """The checksums in the zip, at both places, stay those of the first content."""
+    with zipfile.ZipFile(packed) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    [name, *_] = [name for name in members if name.startswith(member)]
+    forged = bytearray(members[name])
+    forged[len(forged) // 2] ^= 1
+    for content in (members, members | {name: bytes(forged)}):
+        with zipfile.ZipFile(tmp_path / f"{len(list(tmp_path.iterdir()))}.zip", "w", kind) as file:
+            for each, data in content.items():
+                file.writestr(each, data)
+    first, second = sorted(tmp_path.glob("*.zip"))
+    with zipfile.ZipFile(first) as file:
+        right = struct.pack("<I", file.getinfo(name).CRC)
+    with zipfile.ZipFile(second) as file:
+        wrong = struct.pack("<I", file.getinfo(name).CRC)
+    data = second.read_bytes()
+    assert data.count(wrong) == 2
+    packed.write_bytes(data.replace(wrong, right))
+    with pytest.raises(InputError, match=r"was changed or damaged|cannot be read"):
+        read_bundle(packed, [])
+    assert overview([packed])[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "others"),
+    [
+        (on_run(model="thief"), "model"),
+        (on_run(made="2026-01-02T10-00-00"), "made"),
+        (on_run(settings='{"temperature": 1}'), "settings"),
+        (on_scores(lambda frame: frame.with_columns(pl.col("value").reverse().over("metric"))), "scores"),
+    ],
+)
+@pytest.mark.parametrize("honest", ["0.lct.zip", "2.lct.zip", "files"])
+def test_a_run_with_the_key_of_another(
+    change: Callable[[Members], object], others: str, honest: str, tmp_path: Path
+) -> None:
+    """Keys are hashes of files that a bundle lacks. With equal means, the other run would be left out silently."""
+    folder = tmp_path / "bundles"
+    write_lm_eval(tmp_path / "r", Run(simple([1.0, 0.0, 1.0, 0.0]), model="owl"))
+    packed = pack_one(tmp_path / "r", folder)
+    forged = packed.with_name("1.lct.zip")
+    forged.write_bytes(packed.read_bytes())
+    packed = packed.rename(folder / honest) if honest.endswith(".zip") else tmp_path / "r"
+    rewrite(forged, change)
+    [problem] = collect([forged, packed] if honest == "files" else [folder]).problems
+    assert f"with other {others} and is left out" in problem
+    if honest.endswith(".zip"):
+        assert any("leave one out" in each for each in overview([packed, forged])[1])
+
+
+RESPONSES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "of other cases": (
+        lambda data: changed(data, case="x"),
+        "responses to cases without scores, such as 'x'",
+    ),
+    "of other repeats": (lambda data: changed(data, repeat=7), "responses to cases without scores"),
+    "that are no table": (lambda data: b"x" * len(data), "cannot be read"),
+}
+
+
+def changed(data: bytes, **columns: Any) -> bytes:
+    members = {"x": data}
+    on_table(
+        "x", lambda frame: frame.with_columns(**{k: pl.lit(v, frame.schema[k]) for k, v in columns.items()})
+    )(members)
+    return members["x"]
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_a_check_reads_responses(name: str, packed: Path) -> None:
+    """Their checksums are right, and nothing else of a bundle depends on them."""
+    change, message = RESPONSES[name]
+    for member in zipfile.ZipFile(packed).namelist():
+        if member.startswith("responses/"):
+            rewrite(packed, lambda members, member=member: members.update({member: change(members[member])}))
+    rows, problems = overview([packed])
+    assert not rows and len(problems) == 1 and message in problems[0]
+
+
+def test_responses_of_another_run(packed: Path) -> None:
+    """The names of responses, which are hashes, are exchanged in the manifest."""
+
+    def exchange(members: Members) -> None:
+        content = json.loads(members[MANIFEST])
+        one, other = content["runs"]
+        one["answers"], other["answers"] = other["answers"], one["answers"]
+        members[MANIFEST] = json.dumps(content).encode()
+
+    rewrite(packed, exchange)
+    [problem] = overview([packed])[1]
+    assert "responses to cases without scores" in problem
+
+
+def test_scores_of_another_run(tmp_path: Path) -> None:
+    for model, values in (("owl", [1.0, 1.0]), ("crow", [0.0, 1.0])):
+        write_lm_eval(tmp_path / "r", Run(simple(values), model=model))
+    [one] = pack(collect_with_files([tmp_path / "r"]), tmp_path / "b.lct.zip")
+
+    def exchange(frame: pl.DataFrame) -> pl.DataFrame:
+        first, second = frame["run"].unique(maintain_order=True)
+        return frame.with_columns(pl.col("run").replace({first: second, second: first}))
+
+    rewrite(one.path, on_scores(exchange))
+    with pytest.raises(InputError, match=r"has mean '\d\.\d', but the scores give"):
+        read_bundle(one.path, [])
 
 
 @pytest.mark.parametrize(

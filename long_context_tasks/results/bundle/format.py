@@ -292,13 +292,13 @@ def read_bundle(path: Path, problems: list[str]) -> list[BundleRun]:
     with _opened(path) as file:
         manifest = _manifest(path, file)
         if not manifest.runs:
-            raise _fault(path, "has no runs")
+            raise fault(path, "has no runs")
         answers = {responses_member(run.answers) for run in manifest.runs if run.answers is not None}
         if {*LIMITS, *answers} != set(file.namelist()):
-            raise _fault(path, f"its responses are not those that its {MANIFEST} names")
+            raise fault(path, f"its responses are not those that its {MANIFEST} names")
         # The checksums show damage to any member, also to responses, which are read later.
         if (damaged := file.testzip()) is not None:
-            raise _fault(path, f"{damaged} was changed or damaged")
+            raise fault(path, f"{damaged} was changed or damaged")
         table = _table(path, file, SCORES_MEMBER, _SCORES)
     scores = pl.DataFrame(table).with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
     rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
@@ -312,7 +312,7 @@ def read_bundle(path: Path, problems: list[str]) -> list[BundleRun]:
             continue
         row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
         if row["run"] in rows:
-            raise _fault(path, f"{place}: run {row['run']} is listed twice")
+            raise fault(path, f"{place}: run {row['run']} is listed twice")
         row["n_truncated"] = math.nan if row["n_truncated"] is None else row["n_truncated"]
         rows[row["run"]] = (row, stated)
     frames = {
@@ -320,7 +320,7 @@ def read_bundle(path: Path, problems: list[str]) -> list[BundleRun]:
         for (run,), frame in scores.partition_by("run", as_dict=True, maintain_order=True).items()
     }
     if set(frames) != {*rows, *foreign}:
-        raise _fault(path, "has runs without scores, or scores without a run")
+        raise fault(path, "has runs without scores, or scores without a run")
     problems += foreign.values()
     runs = []
     for key, (row, stated) in rows.items():
@@ -329,7 +329,7 @@ def read_bundle(path: Path, problems: list[str]) -> list[BundleRun]:
             _check_scores(run.scores, row)
             _check_stated(run, stated)
         except UNREADABLE as error:
-            raise _fault(path, f"scores of {row['task']}: {first_line(error)}") from error
+            raise fault(path, f"scores of {row['task']}: {first_line(error)}") from error
         runs.append(run)
     return runs
 
@@ -341,7 +341,7 @@ def read_responses(path: Path, answers: str) -> list[dict[str, Any]]:
         return rows
 
 
-def _fault(path: Path, problem: str) -> InputError:
+def fault(path: Path, problem: str) -> InputError:
     return InputError(f"{path}: {problem}; {REMEDY}")
 
 
@@ -355,7 +355,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     except InputError:
         raise
     except UNREADABLE as error:
-        raise _fault(path, f"cannot be read ({first_line(error)})") from error
+        raise fault(path, f"cannot be read ({first_line(error)})") from error
 
 
 def _check_members(path: Path, file: zipfile.ZipFile) -> None:
@@ -364,30 +364,30 @@ def _check_members(path: Path, file: zipfile.ZipFile) -> None:
     odd = [name for name in names if name not in LIMITS and not _RESPONSES.fullmatch(name)]
     if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
         shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"
-        raise _fault(
+        raise fault(
             path,
             f"not a bundle: it holds {shown}, but a bundle holds {', '.join(LIMITS)} and responses, each once",
         )
     for member in file.infolist():
         # Bit 0 marks encryption.
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-            raise _fault(
+            raise fault(
                 path, f"{member.filename} is encrypted or compressed by a method that bundles do not use"
             )
         if (limit := LIMITS.get(member.filename)) is not None and member.file_size > limit:
-            raise _fault(
+            raise fault(
                 path,
                 f"{member.filename} unpacks to {member.file_size:,} bytes, more than the {limit:,} allowed",
             )
     if sum(member.file_size for member in file.infolist() if member.filename not in LIMITS) > MOST_RESPONSES:
-        raise _fault(path, f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
+        raise fault(path, f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
 
 
 def _manifest(path: Path, file: zipfile.ZipFile) -> Manifest:
     # zipfile stops at the size that the zip states, and that size is checked already.
     content = loads(file.read(MANIFEST))
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise _fault(path, f"its {MANIFEST} does not belong to a bundle")
+        raise fault(path, f"its {MANIFEST} does not belong to a bundle")
     if content.get("version") != VERSION:
         raise InputError(
             f"{path}: a bundle of schema version {str(content.get('version'))[:20]}, but this package reads {VERSION}; update "
@@ -404,7 +404,7 @@ def _table(path: Path, file: zipfile.ZipFile, name: str, schema: pa.Schema) -> p
         _check_table(table, schema)
         return table.read()
     except UNREADABLE as error:
-        raise _fault(path, f"{name} cannot be read ({first_line(error)})") from error
+        raise fault(path, f"{name} cannot be read ({first_line(error)})") from error
 
 
 def _check_table(file: pq.ParquetFile, schema: pa.Schema) -> None:

@@ -1,5 +1,6 @@
 """Present bundled runs as host runs, so that case pages and missing-cell lists can use them."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, bundles_below, find_runs
 from long_context_tasks.results.bundle.format import (
-    REMEDY,
     UNREADABLE,
     BundleRun,
+    fault,
     first_line,
     read_bundle,
     read_responses,
@@ -58,13 +59,14 @@ def _cases(path: Path, run: BundleRun) -> Iterator[StoredCase]:
     for row in read_responses(path, run.answers) if run.answers else ():
         answers.setdefault((str(row["case"]), int(row["repeat"])), []).append(row)
     parts = run.scores.partition_by("case", "repeat", as_dict=True, maintain_order=True)
+    # Also a forged name of another run's responses.
+    if others := answers.keys() - {(str(case), repeat) for case, repeat in parts}:
+        raise fault(path, f"{len(others)} responses to cases without scores, such as {min(others)[0][:80]!r}")
     for (case, repeat), part in parts.items():
         try:
             yield _case(str(case), repeat, part, answers.get((str(case), repeat), []))
         except UNREADABLE as error:
-            raise InputError(
-                f"{path}: responses to case {str(case)!r}: {first_line(error)}; {REMEDY}"
-            ) from error
+            raise fault(path, f"responses to case {str(case)!r}: {first_line(error)}") from error
 
 
 def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> StoredCase:
@@ -121,6 +123,8 @@ def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
     for path in paths:
         try:
             runs = read_bundle(path, problems)
+            for run in runs:
+                deque(_cases(path, run), maxlen=0)
         except InputError as error:
             problems.append(str(error))
             continue
