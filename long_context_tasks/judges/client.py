@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import re
+from base64 import b64encode
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -30,6 +31,7 @@ from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads, one_line
+from long_context_tasks.schema.secrets import HIDDEN
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_NAME = 200  # characters kept of the name of a served model
@@ -166,8 +168,8 @@ class EndpointClient:
                 raise EndpointError(said, code, again=again, wait=wait, no_choices=error.no_choices) from None
         # An account without credit also gets a 429, and waiting does not help.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
-        # The error message for a wrong key may contain part of the key.
-        said = "" if status in (401, 403) else self._clean(_message(text))
+        # The error message for a wrong key or login may contain part of it.
+        said = "" if status in (401, 403, 407) else self._clean(_message(text))
         raise EndpointError(
             f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
         )
@@ -195,6 +197,8 @@ class EndpointClient:
             text = text.replace(self._key, "[key]")
         if self._proxy:
             text = text.replace(self._proxy, shown_proxy(self._proxy))
+            for secret in _login_of(self._proxy):
+                text = text.replace(secret, HIDDEN)
         return " ".join(text.split())[:_SHOWN]
 
     def _without_key(self, reply: Reply) -> Reply:
@@ -329,7 +333,18 @@ def proxy_of(url: str) -> str | None:
     if not proxy or not parts.hostname or proxy_bypass(parts.hostname):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if urlsplit(proxy).scheme not in ("http", "https"):
+    try:
+        at = urlsplit(proxy)
+        complete = at.hostname and at.port != 0 and at.path in ("", "/") and not at.query and not at.fragment
+    except ValueError:  # the port is not a number
+        complete = False
+    # Libraries quote such an address, with its password, in their errors.
+    if not complete:
+        raise InputError(
+            "the proxy from the environment is not an address such as http://USER:PASSWORD@HOST:PORT; correct HTTPS_PROXY, HTTP_PROXY or "
+            "ALL_PROXY, and write special characters of its password as in a URL (# as %23)"
+        )
+    if at.scheme not in ("http", "https"):
         raise InputError(
             f"the proxy {shown_proxy(proxy)} from the environment does not use HTTP; set an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
             f"or exclude {parts.hostname} with NO_PROXY"
@@ -345,6 +360,15 @@ def shown_proxy(proxy: str) -> str:
     """
     scheme, _, rest = proxy.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+def _login_of(proxy: str) -> list[str]:
+    """Return the forms in which an error may quote a proxy's password, longest first."""
+    at = urlsplit(proxy)
+    if not at.password:
+        return []
+    user, password = unquote(at.username or ""), unquote(at.password)
+    return [b64encode(f"{user}:{password}".encode()).decode("ascii"), at.password, password]
 
 
 def _top_logprobs(given: Any) -> TopLogprobs | None:
@@ -416,6 +440,8 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who
     variable, status = config.api_key_env, error.status
     if status in (401, 403) and variable:
         said = f"refuses the key in environment variable {variable} ({error}); export the right key"
+    elif status == 407:
+        said = f"is behind a proxy that refuses the login ({error}); correct it in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
     elif status in (401, 403):
         said = f"requires a key ({error}); name its environment variable in api_key_env"
     elif status == 404 or (models and config.model not in models):

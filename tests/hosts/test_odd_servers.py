@@ -2,8 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,8 +18,11 @@ from opencompass_steps import replies
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks.ada_leval.reading import extract_bestanswer_strict
+from long_context_tasks.benchmarks.downloads import fetch_file
+from long_context_tasks.hosts.server import find_server
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.parsers import last_boxed
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
@@ -210,11 +217,10 @@ def test_a_thinking_judge_passes_the_probe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+@pytest.mark.usefixtures("no_proxy")
 def test_a_proxy_is_used_and_named_without_its_password(
     variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     with serve(body(content="A2")) as proxy:
         address = proxy.url.removesuffix("/v1")
         monkeypatch.setenv(variable, address.replace("://", "://anne:secret@"))
@@ -227,6 +233,123 @@ def test_a_proxy_is_used_and_named_without_its_password(
     monkeypatch.setenv(variable, "socks5://anne:secret@127.0.0.1:9")
     with pytest.raises(InputError, match=r"socks5://127.0.0.1:9 .* does not use HTTP"):
         check_judge(config)
+
+
+LOGIN = "anne:p%40ss-w0rd"
+FORMS = ("p%40ss-w0rd", "p@ss-w0rd", b64encode(b"anne:p@ss-w0rd").decode())
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A proxy that answers the first call and refuses the login from then on, and repeats what it was sent."""
+
+    def do_POST(self) -> None:
+        self.server.asked.append(self.requestline)  # type: ignore[attr-defined]
+        first = len(self.server.asked) == 1 and self.command == "POST"  # type: ignore[attr-defined]
+        refused = json.dumps({"error": f"{FORMS} {self.headers}"})
+        said = (json.dumps(body(content=r"\boxed{7}")) if first else refused).encode()
+        self.send_response(200 if first else self.server.status)  # type: ignore[attr-defined]
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_CONNECT = do_GET = do_POST
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def echo(status: int) -> Iterator[Any]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        server.asked, server.status = [], status  # type: ignore[attr-defined]
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def quoted(folder: Path, *texts: object) -> list[str]:
+    """Where a password stands: files of a folder, and texts."""
+    files = {str(path): path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()}
+    places = files | {f"text {number}": str(text) for number, text in enumerate(texts)}
+    return [place for place, text in places.items() if any(form in text for form in FORMS)]
+
+
+@pytest.mark.parametrize("status", [407, 400, 502])
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_refuses_the_login_and_repeats_it(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is in no stored judgement, no message and no log."""
+    with echo(status) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://{LOGIN}@127.0.0.1:{proxy.server_port}")
+        requests = [JudgeRequest(str(n), (Message("user", f"Judge {n}."),)) for n in range(4)]
+        config = JudgeConfig(model="m", base_url="http://judge.invalid/v1", retries=0, concurrency=1)
+        rubric = Rubric("ten", 1, 10, last_boxed(1, 10))
+        verdicts = judge_all(requests, config, rubric, Store(tmp_path / "store.jsonl"), progress=False)
+        scores = [verdict.score for (verdict,) in verdicts]
+        errors = [verdict.error for (verdict,) in verdicts[1:]]
+        with pytest.raises(InputError) as caught:
+            check_judge(config)
+    assert scores == [7, None, None, None] and all(
+        f"status {status} through the proxy" in str(error) for error in errors
+    )
+    assert not quoted(
+        tmp_path, caught.value, caplog.text, *verdicts, *(verdict.row() for (verdict,) in verdicts)
+    )
+    assert status != 407 or "a proxy that refuses the login" in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_refuses_a_tunnel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with echo(407) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{LOGIN}@127.0.0.1:{proxy.server_port}")
+        with pytest.raises(InputError, match="through the proxy http://127") as judge_error:
+            check_judge(JudgeConfig(model="m", base_url="https://judge.invalid/v1", retries=0))
+        with pytest.raises(InputError, match="407") as download_error:
+            fetch_file(["https://data.invalid/x"], tmp_path / "x", attempts=1)
+        assert {line.split()[0] for line in proxy.asked} == {"CONNECT"}
+    assert not quoted(tmp_path, judge_error.value, download_error.value, caplog.text)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://anne:p%40ss-w0rd/x@127.0.0.1:9",
+        "http://anne:p%40ss-w0rd#@127.0.0.1:9",
+        "http://anne:p%40ss-w0rd?@127.0.0.1:9",
+        "http://anne:p%40ss-w0rd@127.0.0.1:port",
+        "http://anne:p%40ss-w0rd@127.0.0.1:99999",
+        "http://anne:p%40ss-w0rd@[127.0.0.1",
+        "anne:p%40ss-w0rd",
+        "http://anne:p%40ss-w0rd@",
+    ],
+)
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_is_no_address(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", address)
+    monkeypatch.setenv("HTTP_PROXY", address)
+    with pytest.raises(InputError, match="the proxy from the environment is not an address") as first:
+        check_judge(JudgeConfig(model="m", base_url="http://judge.invalid/v1", retries=0))
+    with pytest.raises(InputError, match="the proxy from the environment is not an address") as second:
+        fetch_file(["http://data.invalid/x"], tmp_path / "x", attempts=1)
+    assert find_server("http://server.invalid/v1", "m") is None
+    assert not quoted(tmp_path, first.value, second.value, caplog.text)
 
 
 OWN_MARKS = body(content="<plan>A1 or A3</plan>Answer: A2")
