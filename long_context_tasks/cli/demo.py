@@ -84,8 +84,9 @@ def _build(names: Sequence[str], n: int, folder: Path, console: "Console") -> No
 
     cases = folder / "cases"
     specs = [parse_task(task) for task in names]
-    for family in dict.fromkeys(f"{spec.family}_{spec.variant}" for spec in specs):
-        members = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
+    families = {spec.name: "_".join(filter(None, (spec.family, spec.variant))) for spec in specs}
+    for family in dict.fromkeys(families.values()):
+        members = [spec for spec in specs if families[spec.name] == family]
         if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in members):
             lengths = ",".join(spec.length for spec in members)
             command = ["lct", "build", family, "--length", lengths, "--n", str(n), "--out", str(cases)]

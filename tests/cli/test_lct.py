@@ -128,3 +128,15 @@ def test_paths_of_the_hosts_files():
     folder = lct("tasks", "--paths", "lm-eval").out.strip()
     assert (Path(folder) / "_lct_synthetic.yaml").is_file()
     assert Path(lct("tasks", "--paths", "opencompass").out.strip()).name == "configs"
+
+
+def test_the_demo_builds_the_cases_of_its_tasks(tmp_path):
+    from rich.console import Console
+
+    from long_context_tasks.benchmarks.catalogue import demo
+    from long_context_tasks.cli.demo import _build
+
+    names = demo().demo["tasks"]
+    _build(names, 1, tmp_path, Console(stderr=True))
+    found = [path.stem for path in (tmp_path / "cases").rglob("*.jsonl") if "documents" not in path.stem]
+    assert sorted(found) == sorted(names)
