@@ -76,7 +76,8 @@ class SiteOptions:
     # Benchmark to a sentence or two about it, with the paper.
     benchmark_about: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)  # task or task family to a sentence
-    metrics: Mapping[str, str] = field(default_factory=dict)  # metric to a sentence
+    # Benchmark to its metrics, with a sentence on each.
+    metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Task to the metric that follows the paper's code, if there is one.
     official: Mapping[str, str] = field(default_factory=dict)
     # Metrics that describe how a model responds rather than how well, with their column headings.
@@ -141,7 +142,7 @@ def site_contents(
         benchmark_about={name: _about(card) for name, card in cards.items()},
         about={task: spec.card.about for task, spec in specs.items()},
         official={task: spec.card.official for task, spec in specs.items()},
-        metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
+        metrics={name: card.metrics for name, card in cards.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )
     return options, notes, left_out(failures)

@@ -278,7 +278,9 @@ def task_context(
         "task": task,
         "one": one,
         "wer": wer if math.isfinite(wer) else None,
-        "metrics": {cell.metric: options.metrics.get(cell.metric, "") for cell in shown},
+        "metrics": {
+            cell.metric: options.metrics.get(cell.benchmark, {}).get(cell.metric, "") for cell in shown
+        },
         "judges": {cell.judge: options.judges.get(cell.judge, "") for cell in shown if cell.judge},
         "tables": shown_tables,
         "others": rows_of(others, "model", names, options, tops),

@@ -168,14 +168,12 @@ def rows_of(
 
 def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
     """Return name, value, interval and description of all metrics except the headline."""
-    others = []
+    others, known = [], options.metrics.get(cell.benchmark, {})
     for metric, mean in cell.official.items():
         if metric != cell.metric:
             points = metric in cell.points_metrics
             ends = interval_text(mean, points=points)
-            others.append(
-                (metric, score_text(mean.value, points=points), ends, options.metrics.get(metric, ""))
-            )
+            others.append((metric, score_text(mean.value, points=points), ends, known.get(metric, "")))
     return others
 
 

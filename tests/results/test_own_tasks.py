@@ -233,6 +233,9 @@ def test_pages_say_whose_task_it_is_and_an_effective_length_is_given(tmp_path: P
     lct("site", DATA, "--out", tmp_path / "site")
     for page in (f"task/{NIAH}_512.html", "benchmark/lm_eval_ruler.html"):
         assert "prompts and scores are the host" in (tmp_path / "site" / page).read_text()
+    # RULER has a metric of the same name.
+    longbench = (tmp_path / "site" / "task/lm_eval_longbench_qasper.html").read_text()
+    assert ("edit similarity" in longbench, "Share of the gold" in longbench) == (True, False)
     # Nobody can run these tasks by our names.
     assert NIAH not in (tmp_path / "site" / "submit.html").read_text()
     assert f"reader,lm_eval_ruler,{NIAH}," in (tmp_path / "site" / "lengths.csv").read_text()

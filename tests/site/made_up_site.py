@@ -288,7 +288,7 @@ def small_options() -> SiteOptions:
         about={"ada_leval_tsort": "Put four shuffled segments of a book back in order."},
         rates={"instruction_following": "Followed the form", "answered": "Answered"},
         official={f"ada_leval_tsort_{length // 1000}k": "official_accuracy" for length in LENGTHS},
-        metrics={"strict_accuracy": "exactly the right order", "official_accuracy": "the official code's rule"},
+        metrics={"ada_leval": {"strict_accuracy": "exactly the right order", "official_accuracy": "the official code's rule"}},
     )  # fmt: skip
 
 

@@ -75,7 +75,8 @@ def test_everything_else_that_has_a_name(tmp_path: Path) -> None:
     ]  # fmt: skip
     sentences = {name: name for name in NAMES}
     options = SiteOptions(
-        title=HOSTILE_NAME, made=HOSTILE_NAME, about=sentences, judges=sentences, metrics=sentences,
+        title=HOSTILE_NAME, made=HOSTILE_NAME, about=sentences, judges=sentences,
+        metrics=dict.fromkeys(NAMES, sentences),
         benchmarks=sentences, benchmark_about=sentences, published=[published_score(n, n, n, "10", n) for n in NAMES],
         lengths=[family_length("m", name, {1: "holds"}, name) for name in NAMES],
     )  # fmt: skip
