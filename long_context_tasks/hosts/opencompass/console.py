@@ -17,6 +17,7 @@ from long_context_tasks.schema.secrets import without_secrets
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 _LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULTILINE)
 _SEE_LOG = "Check the logs for details."
+_BAR = re.compile(r".*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
 _SILENT_SECONDS = 10.0  # between two lines of progress in a file
 _TAIL_BYTES = 2000
 
@@ -42,10 +43,14 @@ def show_input_errors_in_one_line() -> None:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log, which may be a progress bar that returns to the beginning of its line."""
+    """Return the last progress bar of a log if it is not full, otherwise the last line."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
+    # OpenCompass logs its settings behind the bar at each case.
+    bars = [bar for line in lines if (bar := _BAR.match(line))]
+    if bars and bars[-1]["done"] != bars[-1]["all"]:
+        return visible(bars[-1][0].strip())
     return visible(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
 
