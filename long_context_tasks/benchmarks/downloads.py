@@ -89,7 +89,7 @@ def fetch_file(
         with suppress(OSError):
             path.with_name(f".{path.name}.lock").unlink(missing_ok=True)
         lock.release()
-    resumable = " (what has arrived is kept and the rest is asked for)" if _part(path).is_file() else ""
+    resumable = " (what has arrived is kept and the rest is requested)" if _part(path).is_file() else ""
     raise InputError(
         f"{path.name} could not be fetched. {'; '.join(failures)}. What to do: try again later{resumable}; or get the file "
         f"elsewhere and put it at {path}"
@@ -173,7 +173,7 @@ async def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
         if (status == 416 and start) or (ranged and not sent.lower().startswith(f"bytes {start}-")):
             _forget(path)
             raise aiohttp.ClientPayloadError(
-                "the server sent another range than requested; the file is fetched from the beginning"
+                "the server sent a different range than requested; the file is fetched from the beginning"
             )
         response.raise_for_status()
         etag = response.headers.get("ETag", "")

@@ -71,7 +71,7 @@ def _check_equal(first: Path, manifest: Mapping[str, Any], path: Path, other: Ma
     if differing := sorted(name for name in names if expected.get(name) != settings.get(name)):
         name = differing[0]
         raise InputError(
-            f"{path}: another {', '.join(differing)} than in {first} ({settings.get(name)}, not {expected.get(name)}); build all "
+            f"{path}: a different {', '.join(differing)} than in {first} ({settings.get(name)}, not {expected.get(name)}); build all "
             "shards with the same settings and version"
         )
 

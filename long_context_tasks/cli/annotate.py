@@ -1,4 +1,4 @@
-"""``lct annotate``: collect people's ratings of answers in three stages: prepare, annotate in POTATO, correct."""
+"""``lct annotate``: collect human ratings of answers in three stages: prepare, annotate in POTATO, correct."""
 
 from collections import Counter
 from pathlib import Path

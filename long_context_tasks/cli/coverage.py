@@ -155,7 +155,7 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         ENDPOINT_FAILED: "calls were not answered; run the same command again to repeat them",
         CUT: f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file",
     }
-    no_score = "replies hold no score, and the same command would not ask again; put other seeds, more asks or another model into the judge file"
+    no_score = "replies hold no score, and the same command would not call again; put different seeds, more `asks` or a different model into the judge file"
     warn(f"warning: {failures.total()} of {total} chunks have no judgement and are left out of the means")
     for reason, count in sorted(failures.items()):
         warn(f"  {count} {remedies.get(reason, no_score)}")

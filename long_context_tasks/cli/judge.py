@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Judge the stored responses of any host, without running the model again.
 
-    Stored replies of a judge are not asked for again, so a stopped run continues. Results go into a folder `judged` next
+    Stored replies of a judge are reused, so the same command resumes a stopped run. Results go into a folder `judged` next
     to each run; the hosts' own files do not change. Exit code 1 if a run was skipped or the judge gave some responses no score, 2 if it
     gave none a score.
     """

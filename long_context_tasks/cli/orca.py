@@ -1,4 +1,4 @@
-"""``lct orca``: a judge that is trained on people's ratings: its data, training and scores, and the tables of its paper."""
+"""``lct orca``: a judge that is trained on human ratings: its data, training and scores, and the tables of its paper."""
 
 import json
 import math
@@ -135,7 +135,7 @@ def train(
     device: Device = "auto",
     window: Window = "",
 ) -> None:
-    """Train a judge on rated answers. The same command continues a training that was stopped."""
+    """Train a judge on rated answers. The same command resumes a stopped training."""
     from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
     from long_context_tasks.schema.validated import validated
@@ -286,7 +286,7 @@ def rate(
     check_out(out)
     if published:
         if answers is not None or judge_files or baselines:
-            raise InputError("--published goes alone; rate your own answers in another call")
+            raise InputError("--published goes alone; rate your own answers in a separate call")
         benchmark, options = _publisher(published), resolve_options({"lct_data_dir": data_dir})
         keys = [(row["id"], row["question_id"]) for row in benchmark.rated_answers(options)]
         columns = [RatingColumn(*each) for each in benchmark.machine_scores(options)]
@@ -362,7 +362,7 @@ def compare(
         Path,
         typer.Option(
             "--splits",
-            help="Folder that `lct orca data --split` wrote, with people's ratings; or a file of rated answers, all of which count.",
+            help="Folder that `lct orca data --split` wrote, with human ratings; or a file of rated answers, all of which count.",
         ),
     ],
     raters: Annotated[

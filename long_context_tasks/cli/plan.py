@@ -69,7 +69,7 @@ class CostOptions(Checked):
         str,
         option(
             "Compare prompts for a cache of prefixes, a name in the price table: vllm, hybrid, openai, anthropic, google, or a "
-            "model; hybrid:784 has another step; STEP:LEAST in tokens is any other. Renders and encodes every prompt.",
+            "model; hybrid:784 changes the step; STEP:LEAST in tokens describes any other cache. Renders and encodes every prompt.",
             _CACHE,
         ),
     ] = ""
@@ -85,8 +85,8 @@ class CostOptions(Checked):
     api_base: Annotated[
         str,
         option(
-            "Address of the server of --model, e.g. http://127.0.0.1:8000/v1: it is asked for its window and counts the "
-            "tokens, if it is vLLM, SGLang or llama.cpp. It gets the key in OPENAI_API_KEY.",
+            "Address of the server of --model, e.g. http://127.0.0.1:8000/v1: if it is vLLM, SGLang or llama.cpp, it "
+            "reports its window and counts the tokens. It gets the key in OPENAI_API_KEY.",
             _COST,
         ),
     ] = ""
@@ -170,7 +170,7 @@ def plan(
     missing: Annotated[
         bool,
         typer.Option(
-            "--missing", help="List the cells that RESULTS lack, and the commands that lm-eval recorded."
+            "--missing", help="List the runs that RESULTS lack, and the commands that lm-eval recorded."
         ),
     ] = False,
     as_json: Json = False,

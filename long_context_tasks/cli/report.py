@@ -172,7 +172,7 @@ def site(
     ratings: Annotated[
         list[Path] | None,
         typer.Option(
-            help="JSON Lines with people's ratings of some answers: print the means of judges corrected by them (docs/judges.md). "
+            help="JSON Lines with human ratings of some answers: print the means of judges corrected by them (docs/judges.md). "
             "Repeatable."
         ),
     ] = None,
@@ -252,7 +252,7 @@ def _print_tables(
     ratings: Sequence[Path],
     csv_dir: Path | None,
 ) -> list[str]:
-    """Print the leaderboard, or benchmarks' own tables in its place, then the judges' means corrected by people's ratings.
+    """Print the leaderboard, or benchmarks' own tables in its place, then the judges' means corrected by human ratings.
 
     Return the tables that are left out because the benchmark's own code fails.
     """

@@ -210,7 +210,7 @@ def planned_cells(
 
 def _check_chat(task: LoadedTask) -> None:
     if task.by_likelihood or task.own_template:
-        raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
+        raise InputError(f"{task.name}: is not sent as a chat; use a generating task and the chat style")
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:

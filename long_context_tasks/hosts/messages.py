@@ -71,7 +71,7 @@ def _warn(name: str, meant: str) -> None:
 
 
 def warn_of_long_answers(task: LoadedTask) -> None:
-    """Say once per process that answers may be very long, because such a run on a processor looks hung."""
+    """Say once per process that answers may be very long, because such a run on a CPU looks hung."""
     if task.answer_budget >= _LONG_ANSWER:
         _warn_of_long_answers(catalogue.parse_task(task.name).benchmark, task.answer_budget)
 
@@ -80,7 +80,7 @@ def warn_of_long_answers(task: LoadedTask) -> None:
 def _warn_of_long_answers(benchmark: str, tokens: int) -> None:
     logger.warning(
         "%s: a model may write up to %s tokens for each answer; without a GPU that can take many minutes a case. "
-        "lct_answer_budget (LCT_ANSWER_BUDGET) changes it; results are then of another setting.",
+        "lct_answer_budget (LCT_ANSWER_BUDGET) changes it; the results then count as a different setting.",
         benchmark,
         f"{tokens:,}",
     )

@@ -271,7 +271,7 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
         if tensor.shape != parameter.shape:
             raise InputError(
                 f"{path}: {name} has the shape {list(tensor.shape)}, a {model.head.name} head on this language model needs "
-                f"{list(parameter.shape)}; score_type or lm belong to another checkpoint"
+                f"{list(parameter.shape)}; score_type or lm belong to a different checkpoint"
             )
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: {name} holds values that are not numbers; take an earlier checkpoint")

@@ -135,7 +135,7 @@ def score_items(
     for index, row in zip(fitting, params, strict=True):
         if not all(map(math.isfinite, row)):
             raise InputError(
-                f"item {items[index].id}: the model's output is not a number; take another checkpoint, or dtype float32"
+                f"item {items[index].id}: the model's output is not a number; use a different checkpoint, or dtype float32"
             )
     # If no item fits, the list is empty and has no second dimension.
     moments = model.head.moments(torch.tensor(params).reshape(-1, model.head.outputs))

@@ -203,7 +203,7 @@ def read_splits(folder: Path) -> list[SplitItems]:
                 content = item.question, item.reference, item.candidate, item.ratings
                 if known.setdefault(item.id, content) != content:
                     raise InputError(
-                        f"{path}: {item.id} is another answer or has other ratings in an earlier split; make the splits again"
+                        f"{path}: {item.id} is a different answer or has different ratings in an earlier split; make the splits again"
                     )
         splits.append(SplitItems(part_folder.name, *parts))
     return splits

@@ -57,7 +57,7 @@ def corrected_table(runs: Sequence[ScoredRun], ratings: Ratings) -> Table:
     rows = [_row(run, ratings) for run in runs if run.judge]
     return Table(
         "corrected",
-        "judge means corrected by people's ratings",
+        "judge means corrected by human ratings",
         _COLUMNS,
         tuple(rows),
         frozenset({"why not"}),

@@ -154,7 +154,7 @@ class Case:
         if not all(isinstance(text, str) for text in texts) or not all(
             isinstance(mapping, dict) for mapping in mappings
         ):
-            raise TypeError("a field holds a value of another type")
+            raise TypeError("a field holds a value of a wrong type")
         if not case.turns:
             raise ValueError("no turns")
         return case

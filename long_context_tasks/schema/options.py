@@ -168,7 +168,7 @@ class Options:
             asked = ", ".join(f"lct_{name}={getattr(self, name)}" for name in wrong)
             typed = " ".join(f"--{name.replace('_', '-')} {getattr(self, name)}" for name in wrong)
             raise InputError(
-                f"{folder}: these cases were built with {built}, but {asked} is asked for. Leave out "
+                f"{folder}: these cases were built with {built}, but {asked} is requested. Leave out "
                 f"{', '.join(f'lct_{name} (LCT_{name.upper()})' for name in wrong)}, or build "
                 f"other cases with `lct build ... {typed}`"
             )

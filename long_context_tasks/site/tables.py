@@ -215,7 +215,7 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
     other = metric not in ("", paper.metric)
     alike = not other or is_score(paper, metric, options)
     if other:
-        notes.insert(0, f"† by another metric than {metric}")
+        notes.insert(0, f"† in a different metric than {metric}")
     return {
         "paper": paper,
         "judge": "",

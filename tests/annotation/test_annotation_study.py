@@ -43,11 +43,11 @@ def test_earlier_contents_are_skipped_and_never_changed(study: AnnotationStudy) 
     assert study.add(incoming()) == (0, 0)
     with pytest.raises(InputError, match="row 1: question of question q1 differs"):
         study.add([Incoming(StudyQuestion("q1", "Another?", "Reference 1"), (), "row 1")])
-    with pytest.raises(InputError, match="small has another answer"):
+    with pytest.raises(InputError, match="small has a different answer"):
         study.add([Incoming(incoming()[0].question, ((None, "small", "new"),), "row 1")])
     with pytest.raises(InputError, match="the id q1/small belongs to another candidate"):
         study.add([Incoming(incoming()[1].question, ((SMALL, "third", "new"),), "row 1")])
-    with pytest.raises(InputError, match="document d1 is in the study with another text"):
+    with pytest.raises(InputError, match="document d1 is in the study with a different text"):
         study.add([], {"d1": "other"})
     with pytest.raises(InputError, match=r"s\.json: exists"):
         create(study.path, load_scale())

@@ -182,12 +182,12 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "changed byte": (change_byte, "jsonl: was changed after it was built"),
     "changed document": (change_document, "sqlite: was changed after it was built"),
     "lost file": (lambda root: second(root, "ethic_recall_medicine_synthetic.jsonl").unlink(), "is missing"),
-    "other seed": (put("seed"), "another seed than in .*4, not 3"),
+    "other seed": (put("seed"), "a different seed than in .*4, not 3"),
     "no shard": (put("whole"), "holds no shard"),
     "no folder of cases": (lambda root: second(root, "manifest.json").unlink(), "not a folder of cases"),
     "other version of the package": (
         edit_manifest(lambda manifest: manifest.update(long_context_tasks="0.0.1")),
-        f"another long_context_tasks than in .*0.0.1, not {long_context_tasks.__version__}",
+        f"a different long_context_tasks than in .*0.0.1, not {long_context_tasks.__version__}",
     ),
 }
 

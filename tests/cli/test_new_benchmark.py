@@ -69,7 +69,7 @@ def test_a_new_benchmark_works_and_checks_itself(zebra: Path) -> None:
         ("data.py", '("exact",)', '("exakt",)', "metrics ['exakt'] are not in the card"),
         ("data.py", "Reply with", "Give", "its cases differ"),
         ("data.py", 'f"{documents', 'f"" and f"{documents', "the prompt is empty"),
-        ("data.py", 'f"{documents', 'f"{__import__(\'time\').time_ns()} {documents', "another prompt"),
+        ("data.py", 'f"{documents', 'f"{__import__(\'time\').time_ns()} {documents', "a different prompt"),
         ("scoring.py", "Score(None, status)", "Score(0.0, status)", "a value without a response"),
         ("scoring.py", "Score(None, status)", "Score(None)", "None without a reason"),
         ("scoring.py", 'Score(0.0, "unparsed")', 'Score(None, "unparsed")', "the lowest score with a reason"),

@@ -64,7 +64,7 @@ def test_a_run_is_done_wherever_its_cases_lie_now(made: Path, tmp_path: Path, pl
 @pytest.mark.parametrize("place", ["results", "bundle"])
 def test_other_cases_in_a_folder_of_the_same_name_are_not_done(made: Path, place: str) -> None:
     state, why = cell(made / place, made / "other" / "cases")
-    assert state == "absent" and f"held other cases than {made / 'other' / 'cases'}" in why
+    assert state == "absent" and f"contained different cases than {made / 'other' / 'cases'}" in why
 
 
 def test_cases_that_were_built_anew_in_their_place_are_other_cases(made: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_cases_that_were_built_anew_in_their_place_are_other_cases(made: Path, t
     finally:
         shutil.rmtree(place)
         shutil.copytree(kept, place)
-    assert state == "absent" and "held other cases" in why
+    assert state == "absent" and "contained different cases" in why
 
 
 def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path, tmp_path: Path) -> None:

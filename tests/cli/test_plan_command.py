@@ -168,7 +168,7 @@ def test_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch: pytest.
     both = f"{TASK},{CONVERSATION}"
     said = plan("--missing", results, "--tasks", f"{both},ada_leval_tsort_2k")
     assert said.code == 1
-    assert "2 partial, 1 absent." in said.out and "2 of 3 responses asked for" in said.out
+    assert "2 partial, 1 absent." in said.out and "2 of 3 responses requested" in said.out
     assert "0 of 3 responses scored (3 not_judged)" in said.out and "recorded" not in said.out
     [path] = (results / "stub").rglob("results_*.json")
     row = json.loads(path.read_text())

@@ -133,7 +133,7 @@ def test_what_is_not_finished_is_no_checkpoint(model: Path, tmp_path: Path) -> N
     assert work_folder(tmp_path / "out").is_dir()
     with pytest.raises(InputError, match="not an ORCA checkpoint"):
         load_checkpoint(tmp_path / "out", device="cpu")
-    with pytest.raises(InputError, match=r"other arguments \(seed\); name another --out"):
+    with pytest.raises(InputError, match=r"different arguments \(seed\); name another --out"):
         tiny_training(model, tmp_path / "out", 2, seed=1)
 
 
@@ -143,7 +143,7 @@ def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
     work_folder(tmp_path / "out").mkdir()  # killed before it was removed
     assert not tiny_training(model, tmp_path / "out")
     assert files_of(tmp_path) == before and not work_folder(tmp_path / "out").exists()
-    with pytest.raises(InputError, match=r"other arguments \(batch_size, lr\)"):
+    with pytest.raises(InputError, match=r"different arguments \(batch_size, lr\)"):
         tiny_training(model, tmp_path / "out", batch_size=3, lr=1e-3)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("years of work")

@@ -128,8 +128,14 @@ def test_spread_of_a_figure_that_a_split_lacks() -> None:
         (lambda rows: [{**rows[0], "ratings": []}, *rows[1:]], "no rating"),
         (lambda rows: [*rows, rows[0]], "row 17: the id 'q4/owl' also belongs to .*test.jsonl, row 1"),
         (lambda rows: [*rows, {**ROWS[0], "id": "q0/owl"}], "q0/owl is in dev and test of split_1"),
-        (lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]], "another answer or has other ratings"),
-        (lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]], "another answer or has other ratings"),
+        (
+            lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]],
+            "a different answer or has different ratings",
+        ),
+        (
+            lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]],
+            "a different answer or has different ratings",
+        ),
         (lambda rows: [], "no rows"),
     ],
 )

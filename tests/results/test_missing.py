@@ -102,14 +102,14 @@ BUDGET, CASES = {"lct_answer_budget": 96}, {"lct_cases": "/built/cases"}
         (BUDGET, {}, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=None instead of 96"),
         (BUDGET | CASES, BUDGET | CASES, {"n_cases_available": 10}, DONE, ""),
         # The host counts what lct_n has left.
-        ({}, {"lct_n": 10}, {"n_cases_available": 10}, PARTIAL, "run with 10 cases, all asked for"),
+        ({}, {"lct_n": 10}, {"n_cases_available": 10}, PARTIAL, "run with 10 cases, all requested"),
         ({}, {"lct_n": 50}, {"n_cases_available": 10}, DONE, ""),
         ({"lct_n": 10}, {"lct_n": 10}, {"n_cases_available": 10}, DONE, ""),
-        ({"lct_n": 12}, {"lct_n": 10}, {}, PARTIAL, "run with 10 cases, 12 asked for"),
+        ({"lct_n": 12}, {"lct_n": 10}, {}, PARTIAL, "run with 10 cases, 12 requested"),
         ({"lct_n": 4}, {"lct_n": 10}, {"n_cases_available": 10}, DONE, ""),
         ({"lct_subset": 200}, {"lct_subset": 50}, {"n_cases_available": 50}, PARTIAL, "run with 50"),
         # lm-eval's --limit.
-        ({}, {}, {"n_cases_available": 40, "n_samples": 10}, PARTIAL, "10 of 40 cases asked for"),
+        ({}, {}, {"n_cases_available": 40, "n_samples": 10}, PARTIAL, "10 of 40 cases requested"),
     ],
 )
 def test_without_data_the_options_and_the_word_of_the_run_count(
@@ -128,8 +128,8 @@ def test_without_data_the_options_and_the_word_of_the_run_count(
     [
         ("/built/cases", "0123", ""),
         ("/elsewhere/old", "0123", ""),
-        ("/built/cases", "4567", "lct_cases=/built/cases held other cases than /built/cases"),
-        ("/built/cases", None, "held other cases"),
+        ("/built/cases", "4567", "lct_cases=/built/cases contained different cases than /built/cases"),
+        ("/built/cases", None, "contained different cases"),
     ],
 )
 def test_built_cases_are_known_by_what_they_hold(place: str, told: str | None, why: str) -> None:

@@ -107,7 +107,7 @@ def test_a_published_figure_by_another_metric_is_marked_and_no_score(tmp_path: P
     rows = [part for part in page.split("<tr") if 'class="paper"' in part]
     [official] = [row for row in rows if "official_accuracy" in row]
     other = rows[-1]
-    assert "copy_instruction" in other and "† 98.5" in other and "† by another metric than " in other
+    assert "copy_instruction" in other and "† 98.5" in other and "† in a different metric than " in other
     assert 'data-value=""' in other and "data-bar" not in other
     assert "† 15.5" in official and 'data-value="0.155"' in official and "data-bar" in official
 

@@ -1,4 +1,4 @@
-"""Ada-LEval: real texts with other names (LCT_CARRIERS, or `lct data fetch carriers`).
+"""Ada-LEval: real texts whose names are replaced (LCT_CARRIERS, or `lct data fetch carriers`).
 
     opencompass --datasets ada_leval_recast_gen --models lct_model --config-dir configs
 

@@ -1,4 +1,4 @@
-"""ETHIC: real texts with other names (LCT_CARRIERS, or `lct data fetch carriers`).
+"""ETHIC: real texts whose names are replaced (LCT_CARRIERS, or `lct data fetch carriers`).
 
     opencompass --datasets ethic_recast_gen --models lct_model --config-dir configs
 

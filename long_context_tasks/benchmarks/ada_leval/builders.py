@@ -63,7 +63,7 @@ class TSortSettings(BuildSettings):
     stride: Annotated[
         Whole | None,
         option(
-            "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
+            "Paragraphs between the beginnings of two cases. Default: Table 11 (64; 128 at 32k and above).",
             _BOOKS_PANEL,
             ge=1,
         ),
@@ -132,8 +132,8 @@ class BestAnswerSettings(BuildSettings):
     shared_tags: Annotated[
         Number,
         option(
-            "Other questions are similar from this share of common tags on (shared tags / smaller tag set); from 32k on one common "
-            "tag is enough. Default: 0.4",
+            "Other questions are similar if they share at least this part of their tags (shared tags / smaller tag set); at 32k and "
+            "above, one common tag is enough. Default: 0.4",
             _POSTS_PANEL,
             gt=0,
             le=1,

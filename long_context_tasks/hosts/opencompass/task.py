@@ -132,7 +132,7 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
         task = load_task(lct_task, options)
         if task.name != lct_task:
             raise InputError(
-                f"dataset {lct_task}: lct_variant (LCT_VARIANT) makes it another task than the config names; write "
+                f"dataset {lct_task}: lct_variant (LCT_VARIANT) makes it a different task from the one in the config; write "
                 f"lct_task={task.name!r}, as `dataset` of configs.py does"
             )
         return dataset_of(task, given)

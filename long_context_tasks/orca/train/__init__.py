@@ -61,9 +61,7 @@ def run_training(
 def _with_start(settings: TrainSettings) -> TrainSettings:
     """Check the first stage's starting point, and fill in a checkpoint's head."""
     if (settings.model is None) == (settings.init is None):
-        raise InputError(
-            "give either --model, a language model, or --init, an ORCA checkpoint to continue from"
-        )
+        raise InputError("give either --model, a language model, or --init, an ORCA checkpoint to start from")
     if settings.init is None:
         if settings.head is None:
             raise InputError(f"--head is missing; give one of {', '.join(HEAD_NAMES)}")

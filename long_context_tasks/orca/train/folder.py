@@ -78,7 +78,7 @@ def _check_same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Pa
         name for name in {*found, *args} if json_value(found.get(name)) != json_value(args.get(name))
     ):
         raise InputError(
-            f"{place} belongs to a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
+            f"{place} belongs to a run with different arguments ({', '.join(differing)}); name another --out, or remove it"
         )
 
 

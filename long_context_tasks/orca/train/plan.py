@@ -57,7 +57,7 @@ class TrainSettings(Checked):
     scenario: Scenario = Field(
         "human", description="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md."
     )
-    init: Path | None = Field(None, description="ORCA checkpoint to continue from, instead of --model.")
+    init: Path | None = Field(None, description="ORCA checkpoint to start from, instead of --model.")
     head: HeadName | None = Field(None, description="beta, multinomial or bernoulli.")
     method: Literal["lora", "full"] = Field("lora", description="lora or full.")
     epochs: _Count = Field(3, description="Of each stage.")

@@ -50,7 +50,7 @@ def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
         value, asked = ran_with.get(key), task.settings.get(key)
         if key == CASES and None not in (value, asked) and task.digest:
             if run.provenance.get(CASES_SHA256) != task.digest:
-                yield f"{key}={run.options[key]} held other cases than {asked}"
+                yield f"{key}={run.options[key]} contained different cases than {asked}"
         elif value != asked and (key in ran_with or key in task.given):
             if key in (CASES, _RULES) and None not in (value, asked) and is_bundle(run.folder):
                 value, asked = last_name(run.options[key]), last_name(asked)
@@ -185,7 +185,7 @@ def _cell(task: WantedTask, model: str, runs: Sequence[StoredRun]) -> CellState:
     other_options = [", ".join(differences(run, task)) for run in of_cell]
     cells = [_state(run, task) for run, other in zip(of_cell, other_options, strict=True) if not other]
     if not cells:
-        other = f"; {len(of_cell)} runs of it are with other options ({other_options[-1]})" if of_cell else ""
+        other = f"; {len(of_cell)} runs of it have different options ({other_options[-1]})" if of_cell else ""
         return CellState(task.task, model, ABSENT, f"no finished run{other}")
     # The best state; among runs with the same state, the newest.
     newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)
@@ -216,7 +216,7 @@ def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) ->
     """Return the state of a run with scores of the current version, and the reason, from its response and score counts."""
     n, scored = _whole(numbers.get("n")), _whole(numbers.get("n_scored"))
     if task.responses is not None and n < task.responses:
-        return PARTIAL, f"{n} of {task.responses} responses asked for"
+        return PARTIAL, f"{n} of {task.responses} responses requested"
     if scored < n:
         reasons = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
         counts = {reason: _whole(numbers.get(f"n_{reason}")) for reason in reasons}
@@ -232,14 +232,14 @@ def _by_recorded_counts(run: StoredRun, task: WantedTask, n: int) -> tuple[str, 
     cut = ran_with is not None and (available is None or available >= ran_with)
     if cut and ran_with is not None and (task.size is None or ran_with < task.size):
         asked = "all" if task.size is None else task.size
-        return PARTIAL, f"run with {ran_with} cases, {asked} asked for"
+        return PARTIAL, f"run with {ran_with} cases, {asked} requested"
     if available is None:
         why = f": {task.reason}" if task.reason else ""
         return UNKNOWN, f"{n} responses scored, but the number of cases is unknown{why}"
     cases = _number(run.provenance.get("n_samples"))
     ran, expected = n if cases is None else min(n, cases), min(available, task.size or available)
     if ran < expected:
-        return PARTIAL, f"{ran} of {expected} cases asked for"
+        return PARTIAL, f"{ran} of {expected} cases requested"
     return DONE, ""
 
 
@@ -274,7 +274,7 @@ class Missing:
             if cell.state != DONE
         )
         columns = ("model", "task", "state", "host", "why")
-        table = Table("missing", "Cells that are not done", columns, rows, frozenset(columns))
+        table = Table("missing", "Runs that are not done", columns, rows, frozenset(columns))
         return table if rows else None
 
     def document(self) -> dict[str, Any]:

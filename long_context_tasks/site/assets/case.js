@@ -188,7 +188,7 @@ addEventListener("DOMContentLoaded", () => {
     if (reason) numbers.push(h("div", null, h("dt", null, "reason"), h("dd", null, reason)));
     return h("section", { class: `answer ${kind}` }, named,
       word && h("p", { class: `verdict ${kind}` }, word),
-      other && h("p", { class: "withheld" }, "This run asked another prompt under the same id."),
+      other && h("p", { class: "withheld" }, "This run sent a different prompt under the same id."),
       h("dl", { class: "numbers" }, numbers),
       box("Response", response, "response", found[0]),
       feedback.map((text, at) => box(feedback.length > 1 ? `Judge, verdict ${at + 1}` : "Judge", text)));

@@ -103,7 +103,7 @@ def _why_empty(reports: Sequence[TaskReport], notes: Sequence[str], annotator: A
     why = "; ".join([*(note for report in reports for note in report.notes), *notes])
     remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
     if annotator is not None and annotator.unusable:
-        remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
+        remedy += "; or a different annotator, or different seeds of this one, because its answers are kept"
     return f"{why}. {remedy}"
 
 

@@ -91,7 +91,7 @@ class Annotator:
             first = next((answer.error for answer in failed if answer.error), "no answer")
             raise InputError(
                 f"annotator {self.config.name}: {len(failed)} of {len(prompts)} calls were not answered ({first}). The answers that "
-                "came are kept: run the same command again, and only what is missing is asked"
+                "came are kept: run the same command again, and only what is missing is requested"
             )
         self.asked += len(prompts)
         self.unusable += sum(answer.text is None for answer in asked.answers)

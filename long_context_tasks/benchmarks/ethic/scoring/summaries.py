@@ -212,7 +212,7 @@ def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict]
     seeds, left = divmod(len(verdicts), len(asked)) if asked else (0, len(verdicts))
     if left:
         raise InputError(
-            f"case {case.id}: {len(verdicts)} verdicts on {len(asked)} judgements; they are of another response, judge it again"
+            f"case {case.id}: {len(verdicts)} verdicts on {len(asked)} judgements; they belong to a different response; judge it again"
         )
     found: dict[str, dict[str, Judgement]] = {marker: {} for marker in written}
     if verdicts:
