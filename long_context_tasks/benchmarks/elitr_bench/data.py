@@ -36,11 +36,8 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     from long_context_tasks.judges.task_judge import Judging
 
     task = parse_name(name)
-    options = replace(
-        options,
-        noise_mode=options.noise_mode if task.wer else None,
-        noise_rules=options.noise_rules if task.wer else None,
-    )
+    if not task.wer:
+        options = replace(options, noise_mode=None, noise_rules=None)
     style, markers = options.prompt_style, options.question_markers
     prompts.check_style(style, markers)
     metrics: tuple[str, ...] = scoring.METRICS
