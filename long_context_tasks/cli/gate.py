@@ -44,10 +44,15 @@ def gate(
     ] = "",
     length: Annotated[str, typer.Option(help="Lengths, with commas.")] = "8k",
     n: Annotated[int, typer.Option(min=1, help="Maximum number of cases of each task and length.")] = 200,
-    batch: Annotated[int, typer.Option(min=1, help="Number of documents between two looks.")] = 16,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Number of documents between two tests of the results.")
+    ] = 16,
     concurrency: Annotated[int, typer.Option(min=1, help="Number of parallel calls to each endpoint.")] = 8,
     strict: Annotated[
-        bool, typer.Option("--strict", help="FAIL if a self-check finds a fault, whatever the scores.")
+        bool,
+        typer.Option(
+            "--strict", help="FAIL if a self-check finds a fault of a stack, regardless of the scores."
+        ),
     ] = False,
     data_dir: RunsDataDir = None,
     private: Annotated[
@@ -58,11 +63,11 @@ def gate(
     ] = Path("gate"),
     as_json: Json = False,
 ) -> None:
-    """Decide whether stack A is as good as stack B: PASS, FAIL or UNDECIDED, on as few cases as the answer takes.
+    """Decide whether stack A is as good as stack B: PASS, FAIL or UNDECIDED, on as few cases as necessary.
 
     Both stacks get the same synthetic cases, or are folders of results. After each batch: PASS if A loses less than --within points at
-    every length, FAIL if A is worse at a length, UNDECIDED if the cases of --n are used up. Replies in --out are not asked for again. Exit
-    code 0, 1 or 2, in this order; 2 as well if the gate cannot run.
+    every length, FAIL if A is worse at a length, UNDECIDED if neither is shown when the cases are used up. Replies in --out are not requested
+    again. Exit codes are 0, 1 and 2 in this order; a gate that cannot run also ends with 2, but writes no gate.json.
     """
     from filelock import FileLock, Timeout
 

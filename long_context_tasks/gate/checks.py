@@ -164,8 +164,8 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     lead = sum(later) / len(later)
     better, worse = ("A", "B") if lead > 0 else ("B", "A")
     text = (
-        f"after a single token both predict the same ({at_first:.4f} nats apart), after more they do not ({after:.2f}): a lost RoPE base, or "
-        f"another factor or type; {better} predicts the text better, by {abs(lead):.2f} nats a token: compare rope_theta and rope_scaling of both "
+        f"after a single token, A and B predict alike ({at_first:.4f} nats apart); after more tokens they do not ({after:.2f} apart): a lost RoPE "
+        f"base, or another factor or type; {better} predicts the texts better, by {abs(lead):.2f} nats a token: compare rope_theta and rope_scaling of both "
         f"servers against the checkpoint's config, starting with {worse}"
     )
     return [Fault("A and B", "RoPE settings differ", text)]

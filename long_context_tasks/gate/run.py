@@ -201,7 +201,8 @@ class Gate:
         faults = "there are faults; by the scores " if self.refused else ""
         named = "".join(f"; {fault.side}: {fault.name}" for fault in self.faults)
         cases = f"{len(self.pairs)} cases in {self.documents} documents"
-        return f"{self.verdict}: {faults}{text}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
+        loss = "mean loss over all lengths" if len(self.lengths) > 1 else "loss"
+        return f"{self.verdict}: {faults}{text}{at} ({loss} {100 * self.loss:+.1f} points; {cases}){named}"
 
     def text(self) -> str:
         return "\n".join([*(length.row() for length in self.lengths), self.line()])

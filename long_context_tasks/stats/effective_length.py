@@ -181,7 +181,8 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         below=tested[first] if first < len(tested) else None,
         lengths=lengths,
         definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
-        "lengths. Below: shown to be lost by then. Each is false in at most 5 % of experiments. Open: the cases do not decide",
+        "lengths. Below: the score is shown to have dropped below it by this length. Each of these claims is false in at most 5 % of "
+        "experiments. Open: there are too few cases to decide",
     )
 
 

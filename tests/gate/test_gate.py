@@ -110,7 +110,7 @@ def test_lengths_that_pass_are_asked_no_more_and_all_have_to_pass(
     # At 2k A errs in some cases in which B does not, and the other way round.
     with known_server(both, 1.0) as good, known_server(both, 1.0) as same:
         code, found = gate(same.url, good.url, tmp_path / "same", *more)
-        assert code == 0 and "at 1k, 2k (loss +0.0 points; " in found["line"]
+        assert code == 0 and "at 1k, 2k (mean loss over all lengths +0.0 points; " in found["line"]
         code, few = gate(same.url, good.url, tmp_path / "few", "--length", "1k,2k", "--n", "20")
     assert code == 2 and "at 1k, 2k" in few["line"]
     for one in found["lengths"]:
