@@ -26,6 +26,7 @@ from long_context_tasks.annotation.study import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import (
+    content_of,
     json_rows,
     loads,
     packaged_yaml,
@@ -231,7 +232,7 @@ def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
 
 def _times(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in path.read_bytes().splitlines() if path.is_file() else ():
+    for line in content_of(path).splitlines() if path.is_file() else ():
         try:
             action = loads(line)
             at = datetime.fromisoformat(action["timestamp"]).astimezone(timezone.utc).strftime(TIME)

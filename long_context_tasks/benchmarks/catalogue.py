@@ -31,6 +31,7 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.card import Card, HumanBaseline, Scoring, Source, TaskCard, Variant
 from long_context_tasks.schema.case_folder import check_texts
+from long_context_tasks.schema.files import one_line
 from long_context_tasks.schema.options import data_dir
 
 if TYPE_CHECKING:
@@ -153,9 +154,10 @@ def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
             loaded = _load(name, path)
             _check_options(loaded, benchmarks.values())
             benchmarks[name] = loaded
-        except Exception as error:  # a broken benchmark must not stop the others
-            broken[name] = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            logger.warning("benchmark %s is left out: %s", name, error)
+        except (Exception, SystemExit) as error:  # a broken benchmark must not stop the others
+            said = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            broken[name] = one_line(said)
+            logger.warning("benchmark %s is left out: %s", name, broken[name])
     return benchmarks, broken
 
 

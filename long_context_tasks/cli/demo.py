@@ -15,7 +15,7 @@ import typer
 
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import InputError
 
@@ -151,8 +151,9 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
             raise
     if process.returncode:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+        warn(tail)
         raise InputError(
-            f"{command[0]} failed with code {process.returncode}; its output is in {log} and ends:\n{tail}"
+            f"{command[0]} failed with code {process.returncode}; its output ends as above, all of it is in {log}"
         )
 
 

@@ -4,6 +4,7 @@
 """
 
 import codecs
+import errno
 import gzip
 import io
 import json
@@ -21,6 +22,7 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import Checked, validated
 
+_LONGEST_TEXT = 1 << 30  # bytes of a text, or of a line, without compression
 _CONTROL = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
 _MOST_CONTROL = 0.001  # share of the characters
 _CLOSING_TAG = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
@@ -127,6 +129,9 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a plain or gzipped file."""
     try:
+        # Opening a pipe would wait for ever.
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise OSError(errno.EINVAL, "not a regular file")
         with path.open("rb") as file:
             zipped = file.read(2) == b"\x1f\x8b"
             file.seek(0)
@@ -137,6 +142,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         ) from error
     except IsADirectoryError as error:
         raise InputError(f"{path}: is a folder; name the file in it") from error
+    except MemoryError as error:
+        raise InputError(f"{path}: needs more memory than there is; split it") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
 
@@ -167,7 +174,7 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
     refuse_wide(path, file.read(1 << 16))
     file.seek(0)
     try:
-        for line in file:
+        for line in _whole_lines(file):
             line.decode("utf-8")
         encoding = UTF8
     except UnicodeDecodeError:
@@ -177,9 +184,14 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
     return encoding
 
 
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield a file's lines; read_text refuses one that is longer than a text, and unpacked it may not fit into memory."""
+    return iter(lambda: file.readline(_LONGEST_TEXT), b"")
+
+
 def _one_byte_encoding(path: Path, file: IO[bytes]) -> str:
     counts: Counter[str] = Counter()
-    for line in file:
+    for line in _whole_lines(file):
         counts["letters"] += len(line) - len(line.translate(None, _LETTERS))
         if line.isascii():
             continue
@@ -238,8 +250,12 @@ def encodings_of(path: Path, files: Iterable[Path] | None = None) -> dict[str, s
 
 def read_text(path: Path) -> str:
     """Return the text of a plain or gzipped file with ``\\n`` as line end."""
+    data = bytearray()
     with opened(path) as file:
-        data = file.read()
+        while piece := file.read(1 << 20):
+            data += piece
+            if len(data) > _LONGEST_TEXT:
+                raise InputError(f"{path}: more than {_LONGEST_TEXT >> 20} MiB of text; split it")
     text = _decoded(data.removeprefix(codecs.BOM_UTF8), _encoding(path, io.BytesIO(data)))
     if "\x00" in text or len(data) - len(data.translate(None, _CONTROL)) > _MOST_CONTROL * len(text):
         raise _binary(path)

@@ -30,10 +30,11 @@ from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
-from long_context_tasks.schema.files import loads, one_line
+from long_context_tasks.schema.files import loads, one_line, visible
 from long_context_tasks.schema.secrets import HIDDEN
 
 _LOG = logging.getLogger(__name__)
+_MOST_TOKENS = 10**9  # of a call; a larger number is none
 _LONGEST_NAME = 200  # characters kept of the name of a served model
 # stamina's line per attempt omits the reason in most log formats; this module logs failures with their
 # reason.
@@ -199,24 +200,27 @@ class EndpointClient:
             text = text.replace(self._proxy, shown_proxy(self._proxy))
             for secret in _login_of(self._proxy):
                 text = text.replace(secret, HIDDEN)
-        return " ".join(text.split())[:_SHOWN]
+        return visible(" ".join(text.split())[:_SHOWN])
 
     def _without_key(self, reply: Reply) -> Reply:
         """Remove the key if the reply repeats it, because replies are stored."""
-        if len(self._key) < _SHORTEST_KEY:  # a placeholder such as EMPTY, which a reply may contain
+        if not self._key:
             return reply
+        # A reply may well contain a placeholder such as EMPTY, but not as it is sent.
+        key = self._key if len(self._key) >= _SHORTEST_KEY else f"Bearer {self._key}"
         text, thinking, served = (
-            text.replace(self._key, "[key]") for text in (reply.text, reply.thinking, reply.served)
+            text.replace(key, "[key]") for text in (reply.text, reply.thinking, reply.served)
         )
-        reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
+        reason = reply.finish_reason and reply.finish_reason.replace(key, "[key]")
         return replace(reply, text=text, thinking=thinking, finish_reason=reason, served=served)
 
     async def models(self) -> list[str]:
-        """Return the names of the endpoint's models; empty if it does not list them."""
+        """Return the names of the endpoint's models, without those that are no names; empty if it does not list them."""
         try:
-            return [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
+            names = [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
         except (KeyError, TypeError):
             return []
+        return [name for name in names if name.isprintable() and len(name) <= _LONGEST_NAME]
 
     async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON at a path of the endpoint in one attempt; None on any failure.
@@ -391,7 +395,9 @@ def _logprob(value: object) -> float | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= _MOST_TOKENS else None
 
 
 async def probe(config: JudgeConfig, who: str) -> None:

@@ -25,7 +25,14 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, loads, make_folder, write_json, write_whole
+from long_context_tasks.schema.files import (
+    content_of,
+    json_value,
+    loads,
+    make_folder,
+    write_json,
+    write_whole,
+)
 
 NO_JUDGE = "(none)"
 BEFORE = "before"
@@ -295,7 +302,7 @@ def _stds(
 
 def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evaluation:
     try:
-        row = loads(path.read_bytes())
+        row = loads(content_of(path))
         if not isinstance(row["judge"], dict):
             raise ValueError("no judge in it")
         word_of(row["headline"])

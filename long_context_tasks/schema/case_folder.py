@@ -23,6 +23,7 @@ from long_context_tasks.schema.files import (
     InputError,
     alone_in,
     aside,
+    content_of,
     lines,
     loads,
     make_folder,
@@ -155,7 +156,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder}: not a folder of cases (no {MANIFEST}); make one with `lct build ... --out DIR`"
         )
     try:
-        manifest: dict[str, Any] = loads(path.read_bytes())
+        manifest: dict[str, Any] = loads(content_of(path))
         form = int(manifest["format"])
         options, tasks, _ = (manifest[name] for name in ("options", "tasks", "documents_sha256"))
         if not all(isinstance(about, dict) for about in (options, *tasks.values())):

@@ -30,7 +30,7 @@ LONGEST_ROW = 64 << 20
 """Maximum size of a JSON Lines row in bytes, uncompressed."""
 MOST_BYTES = 4 << 30
 """Maximum size in bytes of a JSON file, which is read in one piece."""
-
+_MOST_YAML = 16 << 20
 
 DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
 """Disk errors that any write can raise."""
@@ -40,12 +40,12 @@ class InputError(ValueError):
     """Invalid external input: a file, an option, a missing data set.
 
     The message names the file, the line or row, and the remedy. The command line prints it without a
-    traceback, and hosts show it as the cause of a failed task. Quoted text may be untrusted and is shown in a
-    terminal, so :func:`visible` escapes it.
+    traceback, and hosts show it as the cause of a failed task. Quoted text may be untrusted and is shown in
+    terminals and logs, so :func:`one_line` escapes it.
     """
 
     def __str__(self) -> str:
-        return visible(super().__str__())
+        return one_line(super().__str__())
 
 
 _COMMANDS_OF_TERMINALS = (
@@ -247,9 +247,25 @@ def write_json(path: Path, content: Any, *, remedy: str = "choose another place"
 def read_json(path: Path, expected: str) -> Any:
     """Return the value in a JSON file; ``expected`` describes the content in messages."""
     with _named(path, expected):
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path}: larger than {MOST_BYTES >> 20} MiB; expected {expected}")
-        return loads(path.read_bytes())
+        return loads(content_of(path))
+
+
+def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a regular file; opening a pipe would wait for ever, and a device has no end.
+
+    Raises:
+        OSError: not a regular file, larger than ``most`` bytes, or more than the memory holds.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        if status.st_size > most:
+            raise OSError(errno.EINVAL, f"larger than {most >> 20} MiB", str(path))
+        try:
+            return file.read(status.st_size)  # no more, because it may grow meanwhile
+        except MemoryError:
+            raise OSError(errno.ENOMEM, "needs more memory than there is", str(path)) from None
 
 
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
@@ -302,8 +318,12 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
     may contain an API key.
     """
     try:
+        # A pipe may bring a file that is decrypted for this command.
         with path.open("rb") as file:
-            text = file.read().decode("utf-8")
+            content = file.read(_MOST_YAML + 1)
+        if len(content) > _MOST_YAML:
+            raise InputError(f"{what} {path}: larger than {_MOST_YAML >> 20} MiB; {remedy}")
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise InputError(f"{what} {path}: there is no such file; {remedy}") from None
     except UnicodeDecodeError:
@@ -322,7 +342,8 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
         node = loader.get_single_node()
         # Constructing merges the keys referenced by `<<` into the nodes, where they may repeat.
         twice = _line_of_second_key(node)
-        value = None if node is None else loader.construct_document(node)
+        too_many = not _can_be_written_out(node)
+        value = None if node is None or too_many else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -331,10 +352,33 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
         # The library raises these if a value does not match its tag, such as `!!int ""` or a date with month
         # 13.
         raise InputError(f"{place}: not YAML; {remedy}") from None
+    if too_many:
+        raise InputError(f"{place}: its aliases stand for too many values or for themselves; {remedy}")
     # YAML keeps the last of two equal keys, and the first would be lost silently.
     if twice:
         raise InputError(f"{place}, line {twice}: its mapping has this key already; remove one of the two")
     return value
+
+
+def _can_be_written_out(root: Any) -> bool:
+    """Return whether a document without its aliases has few enough values, at a depth that can be read.
+
+    A few lines of aliases to aliases stand for more values than any memory holds.
+    """
+    sizes: dict[int, int] = {}
+
+    def size(node: Any, depth: int) -> int:
+        if not isinstance(value := getattr(node, "value", None), list):
+            return 1
+        if depth > DEEPEST:
+            return MOST_VALUES
+        if id(node) not in sizes:
+            sizes[id(node)] = MOST_VALUES  # of a node inside itself
+            members = (each for pair in value for each in (pair if isinstance(pair, tuple) else (pair,)))
+            sizes[id(node)] = 1 + sum(size(each, depth + 1) for each in members)
+        return sizes[id(node)]
+
+    return size(root, 0) < MOST_VALUES
 
 
 def _line_of_second_key(root: Any) -> int | None:
@@ -405,6 +449,15 @@ def loads(data: bytes | str) -> Any:
     Raises:
         ValueError: not JSON, or beyond the limits above. UnicodeDecodeError, a subclass: not UTF-8.
     """
+    try:
+        return _within_limits(data)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    except MemoryError:
+        raise ValueError("needs more memory than there is") from None
+
+
+def _within_limits(data: bytes | str) -> Any:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     digits = raw.translate(_ONLY_DIGITS)
     opened, long_number = raw.count(b"[") + raw.count(b"{"), b"0" * (MOST_DIGITS + 1)
@@ -416,10 +469,7 @@ def loads(data: bytes | str) -> Any:
             raise ValueError(f"more than {MOST_VALUES} values")
         if long_number in bare.translate(_ONLY_DIGITS):
             raise ValueError(f"a number of more than {MOST_DIGITS} digits")
-    try:
-        value = _parsed(data, digits)
-    except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    value = _parsed(data, digits)
     if opened > DEEPEST:
         level = [value]
         for _ in range(DEEPEST):

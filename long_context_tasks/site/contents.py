@@ -26,7 +26,7 @@ from long_context_tasks.results.sections import (
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import content_of, loads
 from long_context_tasks.schema.report import HeatMap, Section
 from long_context_tasks.site import words
 
@@ -192,7 +192,7 @@ def read_agreement(path: Path) -> dict[str, str]:
     The file is written by ``lct judge compare`` or ``lct orca compare``.
     """
     try:
-        content = loads(path.read_bytes())
+        content = loads(content_of(path))
         sentences = (
             _of_study(content, path.name)
             if "study" in content

@@ -74,6 +74,23 @@ def test_a_broken_benchmark_is_named_and_stops_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("toys")
+def test_a_benchmark_that_ends_the_process_or_forges_lines_stops_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metadata = tmp_path / "odd-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    points = [f"{name} = odd_{name}:X\n" for name in ("leaves", "forges")]
+    (metadata / "entry_points.txt").write_text("[long_context_tasks.benchmarks]\n" + "".join(points))
+    (tmp_path / "odd_leaves.py").write_text("import sys\nsys.exit(5)\n")
+    (tmp_path / "odd_forges.py").write_text("raise ValueError('\\x1b[2J\\n::error::x')\n")
+    with installed(tmp_path):
+        assert "SystemExit: 5" in catalogue.broken_benchmarks()["leaves"]
+        assert catalogue.parse_task(KEYS).source == "seed"
+    assert r"\x1b[2J\n::error::x" in caplog.text and "\x1b" not in caplog.text
+
+
+@pytest.mark.usefixtures("toys")
 def test_what_a_benchmark_returns_is_checked(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     from lct_toys.riddles import data as riddles  # type: ignore[import-not-found]
 

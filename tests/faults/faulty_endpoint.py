@@ -119,6 +119,10 @@ LASTING: dict[str, tuple[Fault, str]] = {
     "403": (_key_in_body("403 Forbidden"), "status 403"),
     "404": (says("404 Not Found", b'{"detail": "Not Found"}'), "status 404"),
     "400 with the key in the body": (_key_in_body("400 Bad Request"), r"status 400: .*\[key\]"),
+    "400 with commands of a terminal": (
+        says("400 Bad Request", json.dumps({"error": {"message": "\x1b[2Jno\u202e\n::error::"}}).encode()),
+        r"^status 400: \\x1b\[2Jno\\u202e ::error::$",
+    ),
     "429 of an empty account": (
         says("429 Quota", b'{"error": {"code": "insufficient_quota"}}'),
         "status 429",
@@ -131,6 +135,7 @@ HARMLESS: dict[str, Fault] = {
     "unknown charset": says("200 OK", GOOD, kind="application/json; charset=klingon"),
     "bytes that are no UTF-8": says("200 OK", GOOD.replace(b"Good", b"G\xff\xe9d")),
     "usage is nonsense": says("200 OK", reply(usage={"prompt_tokens": -1, "completion_tokens": "1e9"})),
+    "usage is endless": says("200 OK", reply(usage={"prompt_tokens": int("9" * 300), "completion_tokens": 1})),
     "no usage": says("200 OK", reply(usage=None)),
     "the key in the reply": _key_in_reply,
 }

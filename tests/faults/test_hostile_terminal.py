@@ -40,6 +40,12 @@ def test_names_in_errors(tmp_path: Path) -> None:
     assert_harmless(said)
 
 
+def test_names_in_errors_do_not_begin_lines(tmp_path: Path) -> None:
+    for words in (("judge", "run"), ("report",), ("report", "check")):
+        said = lct(*words, tmp_path / "x\n::error::forged.zip")
+        assert said.code == 2 and "\n::" not in said.err and "\\n::error::forged" in said.err
+
+
 def test_plain_texts_stay() -> None:
     text = "Größe: 3 %\n\tnaïve — 長い \U0001f600"
     assert visible(text) == text

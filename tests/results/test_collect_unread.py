@@ -81,6 +81,7 @@ def test_damaged_files_of_a_later_judge(tmp_path: Path, which: str) -> None:
         "results/*/*.json",
         "judged/*/*.json",
         "judged/*/*.jsonl",
+        "configs/*.py",
     ],
 )
 def test_special_files_are_named_and_never_opened(tmp_path: Path, which: str, how: str) -> None:
@@ -88,6 +89,8 @@ def test_special_files_are_named_and_never_opened(tmp_path: Path, which: str, ho
     write_lm_eval(tmp_path / "sound", Run(simple([1.0, 0.0]), model="sound"))
     write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0])))
     write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="crow"))
+    (tmp_path / "oc" / TIME / "configs").mkdir()
+    (tmp_path / "oc" / TIME / "configs" / "run.py").touch()
     judged_later(write_lm_eval(tmp_path / "talks", Run(UNJUDGED, task=CONVERSATION)), "first")
     places = ("talks",) if "judged" in which else ("lm", "oc")
     [path] = [path for path in tmp_path.rglob(which) if path.relative_to(tmp_path).parts[0] in places]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import struct
 import tempfile
 import zipfile
@@ -134,6 +135,14 @@ def test_more_rows_than_are_read(packed: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bundle_module, "MOST_ROWS", 3)
     with pytest.raises(InputError, match=r"scores\.parquet cannot be read \(\d+ rows; at most 3 are read"):
         read_bundle(packed, [])
+
+
+@pytest.mark.parametrize("how", ["pipe", "device"])
+def test_special_files_are_not_opened(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "x.lct.zip"
+    os.mkfifo(path) if how == "pipe" else path.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="not a regular file"):
+        read_bundle(path, [])
 
 
 def test_a_manifest_that_nests(tmp_path: Path) -> None:

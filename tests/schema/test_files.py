@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import multiprocessing
 import os
+import resource
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ import pytest
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import (
+    content_of,
     json_rows,
     json_value,
     loads,
@@ -185,6 +188,41 @@ def test_a_row_that_unpacks_to_gigabytes_is_refused_early(tmp_path: Path) -> Non
     tracemalloc.stop()
 
 
+def test_only_regular_files_of_a_size_that_fits_are_read_whole(
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="not a regular file"):
+            content_of(path)
+    assert content_of(tmp_path / "link", 5) == b"12345"
+    with pytest.raises(OSError, match="larger than"):
+        content_of(tmp_path / "file", 4)
+
+
+def test_a_file_beyond_the_memory_is_a_plain_error(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.json"
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+
+    def read() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        with pytest.raises(InputError, match="more memory than there is"):
+            read_json(path, "numbers")
+        # Half of it can be read, but not be parsed.
+        with path.open("r+b") as file:
+            file.truncate(3 << 28)
+        with pytest.raises(InputError, match="more memory than there is"):
+            read_json(path, "numbers")
+
+    child = multiprocessing.get_context("fork").Process(target=read)
+    child.start()
+    child.join(120)
+    assert child.exitcode == 0
+
+
 def test_a_file_of_json_is_named_with_what_it_should_hold(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a": [1]}')
@@ -207,6 +245,8 @@ def test_a_file_of_json_is_named_with_what_it_should_hold(tmp_path: Path) -> Non
         ("a: 1\nb: ]", "line 2: not YAML"),
         ("x: \x00", "not YAML"),
         ("{[1]: 2}", "not YAML"),
+        ("x: &a [*a]", "too many values or for themselves"),
+        ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)), "too many values"),
     ],
 )
 def test_text_that_is_not_yaml_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:

@@ -29,7 +29,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.hosts.window import REFUSED
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import lines, loads
+from long_context_tasks.schema.files import content_of, lines, loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 
 FILTER = ",none"  # suffix of lm-eval's metric keys: the filter's name; our tasks have no filter
@@ -89,7 +89,7 @@ def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 
 def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> Iterator[Found]:
     try:
-        row = loads(path.read_bytes())
+        row = loads(content_of(path))
         for task, config in row["configs"].items():
             name = samples.get((time, task))
             files = (path.with_name(name),) if name else ()

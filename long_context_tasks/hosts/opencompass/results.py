@@ -36,8 +36,10 @@ from long_context_tasks.hosts.stored import (
     word_of,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import loads, shallow
+from long_context_tasks.schema.files import content_of, loads, shallow
 from long_context_tasks.schema.response import from_stored_form
+
+_MOST_CONFIG = 16 << 20  # bytes of a config file
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def read_setup(folder: Path) -> Setup:
     unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = ast.parse(content_of(path, _MOST_CONFIG))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # the files may be untrusted; the results themselves are checked later
         variables = {
@@ -330,8 +332,8 @@ def _read_parts(_: StoredRun, runs: Sequence[StoredRun]) -> Iterator[StoredCase]
 def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
     file = run.result_file or Path()
     try:
-        details = loads(file.read_bytes()).get("details") or {}
-        contents = [loads(path.read_bytes()) for path in run.files]
+        details = loads(content_of(file)).get("details") or {}
+        contents = [loads(content_of(path)) for path in run.files]
         rows = [content[str(number)] for content in contents for number in range(len(content))]
         values = []
         for number, row in enumerate(rows):
@@ -382,13 +384,13 @@ def _first_row(path: Path) -> dict[str, Any] | None:
             _, row = next(rows, (None, None))
     except ijson.JSONError:
         # This parser does not accept NaN.
-        content = loads(path.read_bytes())
+        content = loads(content_of(path))
         row = next(iter(content.values()), None) if isinstance(content, dict) else None
     return row if isinstance(row, dict) else None
 
 
 def _result(path: Path) -> dict[str, Any]:
-    row = loads(path.read_bytes())
+    row = loads(content_of(path))
     if not isinstance(row, dict):
         raise ValueError("not an object")
     row.pop("details", None)
@@ -413,7 +415,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     given = None
     for path in run.files:
         try:
-            content = loads(path.read_bytes())
+            content = loads(content_of(path))
             rows = [content[str(number)] for number in range(len(content))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(_damaged(path, error)) from error
@@ -461,7 +463,7 @@ def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
     if run.result_file is None:
         return {}
     try:
-        content = loads(run.result_file.read_bytes())
+        content = loads(content_of(run.result_file))
         keys = (*metric_names(list(run.numbers)), *_BESIDE_METRICS)
         return {
             (str(case_id), repeat): {key: detail[key][repeat] for key in keys if detail.get(key) is not None}

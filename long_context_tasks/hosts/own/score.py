@@ -24,6 +24,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import (
+    content_of,
     json_rows,
     json_value,
     lines,
@@ -51,7 +52,7 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     runs: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
-            row = loads(path.read_bytes())
+            row = loads(content_of(path))
             if row["kind"] != _KIND:
                 raise ValueError(f"not of the kind {_KIND!r}")
             if path.with_suffix(".jsonl").name not in files:

@@ -349,6 +349,8 @@ def fault(path: Path, problem: str) -> InputError:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open a bundle and check the names and sizes of its members."""
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("not a regular file")
         with zipfile.ZipFile(path) as file:
             _check_members(path, file)
             yield file
