@@ -26,6 +26,7 @@ from long_context_tasks.schema import Case, InputError, LoadedTask, format_lengt
 from long_context_tasks.schema.progress import progress
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, Response
 from long_context_tasks.schema.thinking import OPEN
+from long_context_tasks.schema.validated import validated
 
 SIDES = ("A", "B")
 _ADDRESS = re.compile(r"(?:(?P<model>.+)@)?(?P<url>https?://\S+)")
@@ -95,9 +96,7 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
     """
     if match := _ADDRESS.fullmatch(text):
         model = match["model"] or _only_model(match["url"], side)
-        config = JudgeConfig(
-            name=f"stack_{side}", model=model, base_url=match["url"], timeout=_SECONDS, retries=_RETRIES
-        )
+        config = _stack_config(side, model, match["url"])
     elif Path(text).is_dir():
         # The gate writes its own runs there.
         if Path(text).resolve().is_relative_to(out.resolve()):
@@ -126,8 +125,13 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
     return Endpoint(side, config, store)
 
 
+def _stack_config(side: str, model: str, url: str) -> JudgeConfig:
+    row = {"name": f"stack_{side}", "model": model, "base_url": url, "timeout": _SECONDS, "retries": _RETRIES}
+    return validated(JudgeConfig, row, f"stack {side}")
+
+
 def _only_model(url: str, side: str) -> str:
-    config = JudgeConfig(name="stack", model="any", base_url=url)
+    config = _stack_config(side, "any", url)
 
     async def ask() -> list[str]:
         async with EndpointClient(config) as client:

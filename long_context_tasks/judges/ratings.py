@@ -1,6 +1,5 @@
 """Scores of several raters for the same items, from JSON Lines files."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -122,12 +121,15 @@ def on_one_scale(
     return mapped, f"scores are mapped to 0 to 1 for the ICC: {note}"
 
 
+_MOST = 1e9  # no scale reaches so far, and NaN is not smaller
+
+
 def _check(key: str, item: Mapping[str, Any], raters: Sequence[str], label: str | None) -> None:
     if "cluster" not in item:
         raise InputError(f"{key}: no row of this id has a cluster; expected {FORMAT}")
     for name in raters:
         value = item.get(name)
-        if value is not None and not (_is_number(value) and math.isfinite(value)):
+        if value is not None and not (_is_number(value) and abs(value) <= _MOST):
             raise InputError(f"{key}: score of {name} is {value!r}, not a number; null means no score")
     if label is not None and item.get(label) is None:
         raise InputError(f"{key}: no field {label!r}, which --by names")

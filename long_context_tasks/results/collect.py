@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -411,6 +412,12 @@ def _scores(
         raise InputError(f"{evaluation.run.folder}: {evaluation.run} {problem}")
     metrics = sorted(values, key=lambda name: name != evaluation.headline)
     n = len(reasons)
+    places = list(zip(*(columns[name] for name in ("case", "turn", "repeat")), strict=True))
+    if len(set(places)) < n:
+        [(case, *_), _] = Counter(places).most_common(1)[0]
+        raise InputError(
+            f"{evaluation.run.folder}: {evaluation.run} has case {case[:80]!r} twice; the file was changed, run again"
+        )
     return pl.DataFrame(
         {
             "run": [run] * (n * len(metrics)),

@@ -134,7 +134,7 @@ def _target(path: Path, remedy: str) -> Path:
 
 def aside(folder: Path) -> Path:
     """Return the path of an old folder while a new one replaces it."""
-    return folder.with_name(f".{folder.name}.old")
+    return folder.with_name(f".{folder.name}.lct-old")
 
 
 def bring_back(folder: Path) -> None:

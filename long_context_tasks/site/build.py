@@ -267,6 +267,10 @@ def _replaced(place: Path) -> Iterator[Path]:
             raise InputError(
                 f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
             )
+        for folder in (place / _OLD, place / _NEW):
+            # A link would lead to files that are not of a site.
+            if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+                raise InputError(f"{folder}: is no folder of an earlier report; remove it")
         _clear(place)
         part = place / _NEW
         with disk_errors(place, remedy):

@@ -110,9 +110,10 @@ def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pyt
         (
             "models/lct_endpoint.py",
             {"LCT_API_BASE": "http://anne:pw@h/v1"},
-            "LCT_API_BASE: the address holds a user name or password",
+            "LCT_API_BASE: the address holds a user name",
         ),
         ("models/lct_model.py", {"LCT_MODEL": "./gone"}, "LCT_MODEL ./gone: no such folder"),
+        ("models/lct_endpoint.py", {"LCT_API_BASE": "http://h/v1?key=pw"}, "LCT_API_BASE: the address holds"),
         # It would run the demo model, or a local one, under the name of the served model.
         ("eval_synthetic.py", {"LCT_API_MODEL": "owl", "LCT_MODEL_TYPE": ""}, "LCT_API_MODEL=owl: no server"),
         (

@@ -118,6 +118,15 @@ def test_compare_prints_every_part(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("odd", ["1e308", "-Infinity", "NaN"])
+def test_a_score_beyond_any_scale_is_named(tmp_path: Path, odd: str) -> None:
+    rows = [{"id": f"m{n}", "cluster": "c", "a": n % 5, "gold": n % 3} for n in range(9)]
+    path = write(tmp_path / "scores.jsonl", rows)
+    path.write_text(f'{path.read_text()}{{"id": "x", "cluster": "c", "a": {odd}, "gold": 1}}\n')
+    with pytest.raises(InputError, match=r"x: score of a is .*, not a number"):
+        read_ratings([path])
+
+
 def test_scales_are_not_mixed(tmp_path: Path) -> None:
     halved = [
         row | {"prometheus": (row["judge"] + 1) // 2, "coarse": (row["judge"] + 1) // 2} for row in ROWS

@@ -164,6 +164,16 @@ def test_responses_that_cannot_be_scored(
     assert not cell.ranked
 
 
+def test_no_key_gets_into_the_files_of_a_run(data: Path, tmp_path: Path) -> None:
+    said = own_responses(ADA, data, tmp_path)
+    words = ("score", ADA, said, "--out", tmp_path / "out", "--data-dir", data)
+    done = runs(*words, "--model", "http://anne:pw-of-anne@host/owl")
+    assert done.code == 2 and "holds a key" in done.err and "pw-of-anne" not in done.err
+    assert runs(*words, "--model", "owl", "--pipeline", "serve --api-key pw-of-anne").code == 0
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert files and not any(b"pw-of-anne" in path.read_bytes() for path in files)
+
+
 def test_a_conversation_needs_every_turn(data: Path, tmp_path: Path) -> None:
     task = load(CONVERSATION, resolve_options({"lct_data_dir": str(data)}, {}))
     path = tmp_path / "r.jsonl"

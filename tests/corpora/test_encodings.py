@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,15 @@ def test_a_build_states_the_encodings(tmp_path: Path, family: str, option: str, 
     tables = json.loads(lct(*words, "--json")[1])["tables"]
     [rows] = [table["rows"] for table in tables if "encoding" in table["columns"]]
     assert {row["file"]: row["encoding"] for row in rows} == {"a.txt": "Windows-1252", "b.txt": "UTF-8"}
+
+
+def test_a_pipe_among_books_and_a_text_without_end_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(InputError, match=r"pipe\.txt: cannot be read \(not a regular file\)"):
+        list(read_books(tmp_path))
+    monkeypatch.setattr("long_context_tasks.corpora.plain_files._LONGEST_TEXT", 3 << 20)
+    (tmp_path / "long.txt.gz").write_bytes(gzip.compress(b"a" * (4 << 20)))
+    with pytest.raises(InputError, match=r"long\.txt\.gz: more than 3 MiB of text"):
+        read_text(tmp_path / "long.txt.gz")

@@ -223,7 +223,7 @@ def test_folders_of_several_builds(tmp_path: Path) -> None:
     write(tmp_path / "one" / "ethic_organize", "ethic_organize_books")
     write(tmp_path / "two" / "ethic_recall", "ethic_recall_books")
     # An old folder that waits while its successor is written.
-    write(tmp_path / "two" / ".ethic_organize.old", "ethic_organize_books")
+    write(tmp_path / "two" / ".ethic_organize.lct-old", "ethic_organize_books")
     names = [source.task for source in item_sources(str(tmp_path), resolve_options({}))]
     recall = [f"{build}/ethic_recall/ethic_recall_books" for build in ("one", "two")]
     assert names == ["ethic_organize_books", *recall]

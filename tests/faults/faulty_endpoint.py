@@ -135,7 +135,9 @@ HARMLESS: dict[str, Fault] = {
     "unknown charset": says("200 OK", GOOD, kind="application/json; charset=klingon"),
     "bytes that are no UTF-8": says("200 OK", GOOD.replace(b"Good", b"G\xff\xe9d")),
     "usage is nonsense": says("200 OK", reply(usage={"prompt_tokens": -1, "completion_tokens": "1e9"})),
-    "usage is endless": says("200 OK", reply(usage={"prompt_tokens": int("9" * 300), "completion_tokens": 1})),
+    "usage is endless": says(
+        "200 OK", reply(usage={"prompt_tokens": int("9" * 300), "completion_tokens": 1})
+    ),
     "no usage": says("200 OK", reply(usage=None)),
     "the key in the reply": _key_in_reply,
 }

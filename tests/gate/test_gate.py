@@ -223,9 +223,11 @@ def test_a_judged_task_and_a_word_that_is_no_stack_are_refused(tmp_path: Path) -
         ([str(tmp_path), str(tmp_path)], "holds no runs"),
         ([str(tmp_path / "out" / "runs"), "owl"], "would overwrite it"),
         (["owl", "owl"], "not a stack A"),
+        (["http://anne:pw@127.0.0.1:1/v1", "owl"], "stack A: base_url must not have a user"),
+        (["m@http://anne:pw@127.0.0.1:1/v1", "owl"], "stack A: base_url must not have a user"),
     ):
         done = CliRunner().invoke(app, ["gate", *words, "--out", str(tmp_path / "out")])
-        assert done.exit_code == 2 and said in done.output
+        assert done.exit_code == 2 and said in done.output and "pw" not in done.output
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])

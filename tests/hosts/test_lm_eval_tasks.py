@@ -165,6 +165,18 @@ def test_what_a_result_says_of_itself(published: Path) -> None:
     assert told["generation_kwargs"] == {"until": [], "do_sample": False, "max_gen_toks": 9}
 
 
+def test_secrets_of_the_command_are_hidden_and_warned_of(
+    published: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the host itself writes of them, the arguments of the model, it can only be told of."""
+    given = {"api_key": "pw-1", "url": "http://anne:pw-2@host/v1", "note": "token=pw-3", "dtype": "auto"}
+    words = ["lm_eval", "run", "--metadata", json.dumps(given)]
+    monkeypatch.setattr("sys.argv", words)
+    told = evaluate(model="dummy", metadata=given, limit=1)["configs"][TASK]["metadata"]
+    assert told["dtype"] == "auto" and "pw-" not in json.dumps(told)
+    assert caplog.text.count("the command line holds a key") == 1
+
+
 def test_prompts_without_the_models_chat_template_are_named_once(
     published: Path, tiny: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

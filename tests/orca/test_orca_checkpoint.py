@@ -205,7 +205,7 @@ def test_no_checkpoint_stands_half_written(tmp_path: Path) -> None:
         earlier, ITEMS
     )
     # Killed between its last two steps: the earlier one had stepped aside.
-    folder.rename(tmp_path / ".mine.old")
+    folder.rename(tmp_path / ".mine.lct-old")
     fails()
     assert (folder / "metrics.yaml").is_file()
 

@@ -106,6 +106,16 @@ def test_special_files_are_named_and_never_opened(tmp_path: Path, which: str, ho
     assert named or (how, which) == ("link to nowhere", "judged/*/*.json")
 
 
+def test_a_case_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    folder = write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
+    [path] = folder.glob("samples_*")
+    path.write_text(path.read_text().replace('"case": "c1"', '"case": "c0"'))
+    collection = collect([tmp_path])
+    assert not len(collection.runs)
+    [problem] = collection.problems
+    assert "has case 'c0' twice" in problem
+
+
 def test_very_deep_folders_are_named(tmp_path: Path) -> None:
     write_lm_eval(tmp_path / "shallow", Run(simple([1.0, 0.0])))
     deep = tmp_path

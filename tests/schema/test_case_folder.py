@@ -136,8 +136,8 @@ def test_missing_things_are_named(tmp_path: Path) -> None:
 def test_a_folder_lost_between_the_last_two_steps_comes_back(tmp_path: Path) -> None:
     folder = tmp_path / "toy"
     _write(folder, "a")
-    folder.replace(tmp_path / ".toy.old")  # as when the writer is killed there
-    with pytest.raises(InputError, match=r"the old cases are in .*\.toy\.old"):
+    folder.replace(tmp_path / ".toy.lct-old")  # as when the writer is killed there
+    with pytest.raises(InputError, match=r"the old cases are in .*\.toy\.lct-old"):
         CaseSet.read(folder, "toy_1k")
     with pytest.raises(ZeroDivisionError), CaseWriter(folder, {}):
         raise ZeroDivisionError

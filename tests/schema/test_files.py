@@ -246,7 +246,11 @@ def test_a_file_of_json_is_named_with_what_it_should_hold(tmp_path: Path) -> Non
         ("x: \x00", "not YAML"),
         ("{[1]: 2}", "not YAML"),
         ("x: &a [*a]", "too many values or for themselves"),
-        ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)), "too many values"),
+        (
+            "a0: &a0 [x]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)),
+            "too many values",
+        ),
     ],
 )
 def test_text_that_is_not_yaml_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:

@@ -322,6 +322,17 @@ def test_files_of_others_stay_where_they_are_whenever_a_report_is_killed(tmp_pat
         assert sorted(path.name for path in place.iterdir()) == whole
 
 
+@pytest.mark.parametrize("name", [".lct-site.old", ".lct-site.new"])
+def test_a_link_in_place_of_a_folder_of_a_report_is_not_followed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    small(tmp_path / "site")
+    (tmp_path / "site" / name).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match=rf"{name}: is no folder of an earlier report"):
+        small(tmp_path / "site")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
 def test_a_page_never_replaces_a_file_that_is_not_of_a_site(tmp_path: Path) -> None:
     small(tmp_path / "site")
     marker = json.loads((tmp_path / "site" / MARKER).read_text())

@@ -127,10 +127,14 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._num_candidate_tokens: dict[str, list[int]] = {}
         super().__init__(config={**config, **self._host_config()})
         self._set_metrics()
+        others = {key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")}
+        command = typed_command(sys.argv)
+        if command and command[1:] != sys.argv[1:]:
+            _warn_of_secrets()
         self._config.metadata = {
-            **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
+            **without_secrets(others),
             **facts_of(self.loaded, self.judge),  # --limit may run fewer cases
-            **({"command": command} if (command := typed_command(sys.argv)) else {}),
+            **({"command": command} if command else {}),
         }
 
     def _host_config(self) -> dict[str, Any]:
@@ -593,6 +597,14 @@ def typed_command(words: Sequence[str]) -> list[str]:
     if not is_command(words):
         return []
     return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
+
+
+@cache
+def _warn_of_secrets() -> None:
+    logger.warning(
+        "the command line holds a key, a password or the query of an address, which lm-eval writes into its results and logs; "
+        "put keys into OPENAI_API_KEY"
+    )
 
 
 def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:

@@ -10,7 +10,6 @@ stops the run at once.
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from long_context_tasks.hosts.messages import checked_model, warn_of_misspelt_va
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
@@ -66,10 +66,10 @@ def is_served() -> bool:
             f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1, "
             "or LCT_MODEL for a model that is loaded here"
         )
-    if base and re.search(r"://[^/?#]*@", base):
+    if base and without_secrets(base) != base:
         # OpenCompass writes the address into its config files and logs.
         raise InputError(
-            "LCT_API_BASE: the address holds a user name or password; leave them out, and put a key into OPENAI_API_KEY"
+            "LCT_API_BASE: the address holds a user name, password, key or query; leave them out, and put a key into OPENAI_API_KEY"
         )
     return bool(base)
 

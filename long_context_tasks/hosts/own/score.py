@@ -40,6 +40,7 @@ from long_context_tasks.schema.response import (
     from_stored_form,
     stored_form,
 )
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.schema.validated import validated
 from long_context_tasks.stats.means import task_numbers
 
@@ -175,6 +176,10 @@ def score_own(
         raise InputError(
             f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"
         )
+    if without_secrets(model) != model:
+        raise InputError(
+            "the model's name holds a key, or an address with a login or a query; give another name"
+        )
     # Imported here because reports also read our own runs and need no judge code.
     from long_context_tasks.judges.task_judge import score_turns
 
@@ -188,7 +193,7 @@ def score_own(
         "kind": _KIND,
         "model": model,
         "made": made,
-        "pipeline": pipeline or None,
+        "pipeline": without_secrets(pipeline) or None,
         **facts_of(task),
         "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
