@@ -250,12 +250,14 @@ def encodings_of(path: Path, files: Iterable[Path] | None = None) -> dict[str, s
 
 def read_text(path: Path) -> str:
     """Return the text of a plain or gzipped file with ``\\n`` as line end."""
-    data = bytearray()
+    pieces, size = [], 0
     with opened(path) as file:
         while piece := file.read(1 << 20):
-            data += piece
-            if len(data) > _LONGEST_TEXT:
+            pieces.append(piece)
+            size += len(piece)
+            if size > _LONGEST_TEXT:
                 raise InputError(f"{path}: more than {_LONGEST_TEXT >> 20} MiB of text; split it")
+    data = b"".join(pieces)
     text = _decoded(data.removeprefix(codecs.BOM_UTF8), _encoding(path, io.BytesIO(data)))
     if "\x00" in text or len(data) - len(data.translate(None, _CONTROL)) > _MOST_CONTROL * len(text):
         raise _binary(path)
