@@ -527,16 +527,11 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
 
 
 def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
-    """Wrap a scoring function so that its first scores are checked; errors name the task, case and function."""
-    # Once is enough: a benchmark returns the same metrics for every case.
-    seen = False
+    """Wrap a scoring function so that its scores are checked; errors name the task, case and function."""
 
     @wraps(score)
     def checked(case: Case, response: str | None, status: str | None) -> CaseScores:
-        nonlocal seen
         scores = score(case, response, status)
-        if seen:
-            return scores
         module, name = getattr(score, "__module__", function), getattr(score, "__name__", "score")
         place = f"{task.name}, case {case.id} ({module}.{name})"
         if missing := ", ".join(metric for metric in task.metrics if metric not in scores):
@@ -544,7 +539,6 @@ def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) 
         for metric in task.metrics:
             if not isinstance(scores[metric], Score):
                 raise InputError(f"{place}: {metric} is a {type(scores[metric]).__name__}, expected a Score")
-        seen = True
         return scores
 
     return checked

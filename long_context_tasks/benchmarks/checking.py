@@ -3,13 +3,16 @@
 A few cases of one task of each kind (source, scoring, judge, conversation) are checked.
 """
 
+import difflib
 import hashlib
 import inspect
+import itertools
 import json
 import math
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -22,11 +25,29 @@ from long_context_tasks.benchmarks.catalogue import ANY, load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.judges.task_judge import Judging, score_turns
 from long_context_tasks.judges.verdict import Verdict
-from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, parse_length
+from long_context_tasks.schema import (
+    Case,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    parse_length,
+    resolve_options,
+)
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section
-from long_context_tasks.schema.response import DOES_NOT_FIT, NOT_JUDGED, REASONS, Response
+from long_context_tasks.schema.response import (
+    DOES_NOT_FIT,
+    ENDPOINT_FAILED,
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+    OF_THE_JUDGE,
+    REASONS,
+    UNPARSABLE,
+    Response,
+)
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
@@ -50,7 +71,7 @@ class Remark(NamedTuple):
 def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
-    remarks = [*_wrong_in_card(benchmark), *_wrong_in_builders(benchmark)]
+    remarks = [*_wrong_in_card(benchmark), *_misspelt(benchmark), *_wrong_in_builders(benchmark)]
     # Of two packages with one option, the later one is left out, and the new one may be the earlier.
     remarks += [
         Remark("options", f"leaves out benchmark {other}: {why}", file=_file(type(benchmark), benchmark))
@@ -58,6 +79,7 @@ def check_benchmark(name: str) -> list[Remark]:
         if f"benchmark {name} in package" in why
     ]
     runs: list[ScoredRun] = []
+    prompts: dict[str, str] = {}
     # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
         try:
@@ -66,7 +88,7 @@ def check_benchmark(name: str) -> list[Remark]:
             remarks.append(_raised(benchmark, "write_example_files", error))
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
-            remarks += _check_task(benchmark, spec, data, runs)
+            remarks += _check_task(benchmark, spec, data, runs, prompts)
         remarks += _wrong_in_reports(benchmark, runs)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
         if not any(remark.wrong for remark in remarks):
@@ -119,14 +141,25 @@ def _wrong_in_card(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark("data", text, file=file)
 
 
+def _misspelt(benchmark: Benchmark) -> Iterator[Remark]:
+    for name in sorted(set(dir(benchmark)) - set(dir(Benchmark))):
+        if near := difflib.get_close_matches(name, dir(Benchmark), 1, 0.8):
+            text = f"nothing calls it; rename it if it is meant as {near[0]}"
+            yield Remark(name, text, file=_file(type(benchmark), benchmark))
+
+
 def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iterator[Remark]:
-    """Yield options of a run that nothing takes, or whose default differs from that of `lct build`."""
+    """Yield options of a run that nothing takes, or whose default is refused or differs from that of `lct build`."""
     # A benchmark in a single module may lie in a folder with other people's code.
     package = (benchmark.folder / "__init__.py").is_file()
     files = benchmark.folder.rglob("*.py") if package else [Path(_file(type(benchmark), benchmark))]
     source = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
-    common = {each.name for each in fields(Options)}
-    for option in [each for each in fields(benchmark.options) if each.name not in common]:
+    own = {each.name: each for each in fields(benchmark.options)}
+    for name in sorted(set(dir(benchmark.options)) - set(dir(Options)) - set(own)):
+        if not callable(value := getattr(benchmark.options, name)) and not isinstance(value, property):
+            text = "is no option; write @dataclass(frozen=True) above the class, and a type behind the name"
+            yield Remark(f"option {name}", text, file=_file(benchmark.options, benchmark))
+    for option in [each for name, each in own.items() if not hasattr(Options, name)]:
         settings = [
             (builder, each)
             for builder in builders
@@ -134,6 +167,10 @@ def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iter
             if each.name == option.name
         ]
         place, file = f"option {option.name}", _file(benchmark.options, benchmark)
+        try:
+            resolve_options({f"lct_{option.name}": option.default}, {}, benchmark.options)
+        except InputError as error:
+            yield Remark(place, f"its default {option.default!r} is refused: {error}", file=file)
         # A None is not passed on to the settings.
         for builder, each in settings:
             if option.default is not None and each.default != option.default:
@@ -152,6 +189,7 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
     except Exception as error:  # raised by the benchmark's own code
         yield _raised(benchmark, "builders", error)
         return
+    names = Counter(getattr(builder, "name", "") for builder in builders)
     for builder in builders:
         file = _file(type(builder), benchmark)
         if not isinstance(builder, Builder):
@@ -164,6 +202,10 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark(builder.name, f"its name does not begin with {family}; rename it", file=file)
         elif not issubclass(builder.settings, BuildSettings):
             yield Remark(builder.name, "its settings are not a subclass of BuildSettings", file=file)
+        elif names[builder.name] > 1:
+            yield Remark(builder.name, "two builders have this name; rename one", file=file)
+        elif getattr(builder, "n_cases", 1) < 1:
+            yield Remark(builder.name, "its n_cases is below 1; write how many cases a run has", file=file)
     if all(isinstance(builder, Builder) for builder in builders):
         yield from _wrong_in_options(benchmark, builders)
 
@@ -180,9 +222,13 @@ def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
 
 
 def _check_task(
-    benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None, runs: list[ScoredRun]
+    benchmark: Benchmark,
+    spec: catalogue.TaskSpec,
+    data: Path | None,
+    runs: list[ScoredRun],
+    prompts: dict[str, str],
 ) -> Iterator[Remark]:
-    """Yield the mistakes of a task, and add runs with its example answers to ``runs``."""
+    """Yield the mistakes of a task; add runs with its example answers to ``runs``, and its first prompt to ``prompts``."""
     place, loaded = spec.name, False
     # Tasks without a length in their name need one; 2k is quick to write.
     given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
@@ -190,29 +236,18 @@ def _check_task(
         task = load_task(spec.name, given | ({"lct_data_dir": str(data)} if data else {}))
         loaded = True
         cases = task.cases.cases[:_CASES]
-        render, score = _file(task.render, benchmark), _file(task.score, benchmark)
+        render = _file(task.render, benchmark)
         if not cases or len(task.by_id) != len(task.cases.cases):
-            yield Remark(place, "two cases have one id" if cases else "no cases", file=render)
+            text = "two cases have one id; give each its own" if cases else "no cases"
+            yield Remark(place, text, file=render)
         if texts := [*_wrong_conversation(spec, task, cases), *_wrong_judge(spec, task, benchmark)]:
             yield from (Remark(place, text, file=str(benchmark.folder / "card.yaml")) for text in texts)
             return
         for case in cases:
             place = f"{spec.name}, case {case.id}"
-            benchmark.labels(case.id, case.labels)
-            benchmark.split(case, 0, task.cases.documents)
-            yield from (Remark(place, text, file=render) for text in _wrong_in_prompt(task, case))
-            if (tokens := case.num_tokens.get(CL100K, 0)) > 1.05 * (
-                spec.tokens or tokens
-            ) and spec.source == "seed":
-                text = f"{tokens} tokens are more than the {spec.length} of the name; make the text shorter"
-                yield Remark(place, text, file=render)
-            yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
-            if task.judging is not None:
-                judge = _file(task.judging.requests, benchmark)
-                once = dict.fromkeys(_wrong_in_judging(task, case))  # for all turns
-                yield from (Remark(place, text, file=judge) for text in once)
+            yield from _check_case(benchmark, spec, task, case, place)
         place = spec.name
-        if text := _given_away(task, cases):
+        if text := _given_away(task, cases) or _same_as_another(spec, task, cases[0], prompts):
             yield Remark(place, text, file=render)
         if spec.source == "seed" and not task.by_likelihood:
             place = replace(spec, length=ANY).name if spec.tokens else spec.name
@@ -229,6 +264,27 @@ def _check_task(
             yield Remark(place, text, wrong=False)
     except Exception as error:  # of the benchmark's own code
         yield _raised(benchmark, place, error)
+
+
+def _check_case(
+    benchmark: Benchmark, spec: catalogue.TaskSpec, task: LoadedTask, case: Case, place: str
+) -> Iterator[Remark]:
+    render, score = _file(task.render, benchmark), _file(task.score, benchmark)
+    benchmark.labels(case.id, case.labels)
+    benchmark.split(case, 0, task.cases.documents)
+    # A variant may have another history on purpose.
+    later = () if spec.variant else _wrong_in_turns(task, case)
+    for text in itertools.chain(_wrong_in_prompt(task, case), later):
+        yield Remark(place, text, file=render)
+    tokens = case.num_tokens.get(CL100K, 0)
+    if spec.source == "seed" and tokens > 1.05 * (spec.tokens or tokens):
+        text = f"{tokens} tokens are more than the {spec.length} of the name; make the text shorter"
+        yield Remark(place, text, file=render)
+    yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
+    if task.judging is not None:
+        judge = _file(task.judging.requests, benchmark)
+        once = dict.fromkeys(_wrong_in_judging(task, case))  # for all turns
+        yield from (Remark(place, text, file=judge) for text in once)
 
 
 def _wrong_conversation(spec: catalogue.TaskSpec, task: LoadedTask, cases: Sequence[Case]) -> Iterator[str]:
@@ -274,7 +330,16 @@ def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
             judging.score_turn(case, turn, _ANSWER, [Verdict(end, None, "", (), 0, "")] * asked, name, None)
             for end in (rubric.low, rubric.high)
         ]
+        failures = {
+            reason: judging.score_turn(
+                case, turn, _ANSWER, [Verdict(None, of_one, None, (), 0, "")] * asked, name, None
+            )
+            for of_one, reason in ((ENDPOINT_FAILED, JUDGE_FAILED), (UNPARSABLE, JUDGE_UNPARSABLE))
+        }
         for metric in judging.metrics if asked else ():
+            for reason, scores in failures.items():
+                if scores[metric].value is not None or scores[metric].reason not in OF_THE_JUDGE:
+                    yield f'{metric} of verdicts without a score is {scores[metric]}; give Score(None, "{reason}")'
             if unjudged[metric].value is not None or unjudged[metric].reason != NOT_JUDGED:
                 yield f'{metric} without verdicts is {unjudged[metric]}; give Score(None, "{NOT_JUDGED}")'
             low, high = sorted(scores[metric].value or 0.0 for scores in ends)
@@ -324,6 +389,16 @@ def _given_away(task: LoadedTask, cases: Sequence[Case]) -> str:
     return ""
 
 
+def _same_as_another(spec: catalogue.TaskSpec, task: LoadedTask, case: Case, prompts: dict[str, str]) -> str:
+    """Return which task with cases from a seed has the same first case, as variants do whose builder is never called."""
+    if spec.source != "seed":
+        return ""
+    what = repr((spec.task, spec.scoring, [*_sent(task, case), *case.turns]))
+    if (first := prompts.setdefault(what, spec.name)) == spec.name:
+        return ""
+    return f"its first case is that of {first}; name the builder of the variant {spec.group}"
+
+
 def _example_runs(benchmark: Benchmark, task: LoadedTask, cases: Sequence[Case]) -> Iterator[ScoredRun]:
     """Yield a run with the first example answers, and one without any score; none for tasks without a response or with a judge."""
     if task.by_likelihood or task.judging is not None:
@@ -354,10 +429,13 @@ def _example_runs(benchmark: Benchmark, task: LoadedTask, cases: Sequence[Case])
 
 
 def _wrong_in_reports(benchmark: Benchmark, runs: Sequence[ScoredRun]) -> Iterator[Remark]:
-    for method, kind in ((benchmark.sections, Section), (benchmark.heat_maps, HeatMap)):
+    for method, kind, more in (
+        (benchmark.sections, Section, {"bins": None}),
+        (benchmark.heat_maps, HeatMap, {}),
+    ):
         place = f"{method.__name__} of runs with and without scores"
         try:
-            others = {type(part).__name__ for part in method(runs) if not isinstance(part, kind)}
+            others = {type(part).__name__ for part in method(runs, **more) if not isinstance(part, kind)}
             if others:
                 text = f"returned {', '.join(others)}; return {kind.__name__} objects"
                 yield Remark(place, text, file=_file(method, benchmark))
@@ -374,7 +452,15 @@ def _wrong_in_prompt(task: LoadedTask, case: Case) -> Iterator[str]:
         if len(task.candidates(case, task.cases.documents)) < 2:
             yield "a task by likelihood needs two candidates or more"
         return
+    rendered = task.render(case, task.cases.documents)
+    if not rendered or not all(isinstance(message, Message) for message in rendered):
+        yield f'render returned {str(rendered)[:20]!r}; return a list of messages, as [Message("user", text)]'
+        return
     messages = list(_sent(task, case))
+    if unknown := {message.role for message in messages} - {"system", "user", "assistant"}:
+        yield f"unknown role {unknown.pop()!r}; use system, user or assistant"
+    if not case.cluster:
+        yield "its cluster is empty; name the text it is about, or the case"
     # Hosts render a case more than once: for the window check and for the request.
     if messages != list(_sent(task, case)):
         yield "render gives a different prompt when it is called again; draw nothing in it"
@@ -387,6 +473,21 @@ def _wrong_in_prompt(task: LoadedTask, case: Case) -> Iterator[str]:
     given = case.num_tokens.get(CL100K, count)
     if abs(given - count) > 0.01 * count + 2:
         yield f"num_tokens is {given}, but the prompt has {count} tokens; count the rendered prompt"
+
+
+def _wrong_in_turns(task: LoadedTask, case: Case) -> Iterator[str]:
+    """Yield what the prompts of later turns lack, whatever the model answered."""
+    answers: list[str] = []
+    before = task.messages(case)
+    for turn in range(1, len(case.turns) if task.is_conversation else 1):
+        answers.append(f"Answer number {turn}.")
+        sent = task.messages(case, turn, answers)
+        text = "\n\n".join(message.content for message in sent)
+        if [answer for answer in answers if text.count(answer) != 1]:
+            yield f"render_turn gives turn {turn} without the model's answers to earlier ones; insert each of answers once"
+        if sent[-1] == before[-1] or text.endswith(answers[-1]):
+            yield f"render_turn gives turn {turn} without its question; add it after the answers"
+        before = sent
 
 
 def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterator[str]:

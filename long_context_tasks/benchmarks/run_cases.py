@@ -211,10 +211,12 @@ def _countable(
 def _builder(spec: TaskSpec) -> "SeededBuilder":
     from long_context_tasks.benchmarks.seeded import SeededBuilder
 
-    found = [each for each in benchmark(spec.benchmark).builders() if each.task == spec.task]
-    for each in found:
-        if isinstance(each, SeededBuilder):
-            return each
-    raise InputError(
-        f"{spec.name}: builders() has no SeededBuilder of task {spec.task!r}; correct a builder's task"
+    builders = benchmark(spec.benchmark).builders()
+    found = [each for each in builders if each.task == spec.task and isinstance(each, SeededBuilder)]
+    # One builder makes the cases of all variants; several are named after theirs.
+    for each in found if len(found) == 1 else [each for each in found if each.name == spec.group]:
+        return each
+    lacks = (
+        f"none of its SeededBuilders is named {spec.group}" if found else "builders() has no SeededBuilder"
     )
+    raise InputError(f"{spec.name}: {lacks} of task {spec.task!r}; correct a builder's name or task")

@@ -5,6 +5,7 @@ Task names, the hosts' files and the docs page are generated from it. Nothing is
 """
 
 import itertools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,13 +45,26 @@ def _share(text: str) -> str:
     return text
 
 
+def _part_of_names(text: str) -> str:
+    if not re.fullmatch("[a-z0-9_]+", text):
+        raise ValueError("must have lower-case letters, digits and _ only, as a part of task names")
+    return text
+
+
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be the 64 hexadecimal digits that `sha256sum FILE` prints")
+    return text
+
+
+PartOfNames = Annotated[str, AfterValidator(_part_of_names)]
 Lengths = Annotated[tuple[str, ...], AfterValidator(_ascending)]
 
 
 class Variant(_CardPart):
     """A modified version of a task, named at the end of the task's name."""
 
-    name: str  # e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``
+    name: PartOfNames  # e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``
     about: str = ""  # one sentence for the docs
     lengths: Lengths = ()  # lengths with their own task; others use ``<task>_any_<variant>``
     # The aspect that it changes, e.g. ``noise``. Variants on different axes combine, in the order in which
@@ -95,7 +109,9 @@ class TaskCard(_CardPart):
     human: HumanBaseline | None = None  # human score on the task without a variant
     answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
-    splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
+    splits: tuple[
+        PartOfNames, ...
+    ] = ()  # names of the published splits or domains; empty if the task has only one
     lengths: Lengths = ()  # names of the task's lengths, shortest first; empty if texts keep their length
     bounds: Mapping[str, int] = {}  # length name to the maximum number of cl100k tokens per case in the paper
     build: Mapping[str, Any] = {}  # settings of the case builder, as in the paper
@@ -137,7 +153,9 @@ class Data(TypedDict, total=False):
 
     base_url: str | None  # URL of the folder with the tasks' ``files``
     other_urls: Mapping[str, str]  # file name to its own URL
-    sha256: Mapping[str, str]  # file name to the hash of the unpacked file
+    sha256: Mapping[
+        str, Annotated[str, AfterValidator(_sha256)]
+    ]  # file name to the hash of the unpacked file
     hub: Hub
     synthetic: Mapping[str, Any]  # hashes of seeded cases under ``reference``, for `lct check`
 
@@ -212,6 +230,11 @@ class Card(_CardPart):
                         f"{place}: task {name} names the metric {metric!r}, which metrics does not describe (there are: "
                         f"{', '.join(card.metrics)})"
                     )
+            if task.files and set(task.files) != set(task.lengths):
+                raise InputError(
+                    f"{place}: task {name} has the lengths {', '.join(task.lengths)} and files of {', '.join(task.files)}; give each length "
+                    "a file, and list no other"
+                )
             scale = card.points.get(task.headline, (0, 1))
             if task.human and scale and not scale[0] <= task.human.score <= scale[1]:
                 raise InputError(

@@ -12,8 +12,9 @@ import pytest
 from generated_files import delete_others, generated_files
 from judge_server import free_port
 from lazy_modules import Lazy
-from lm_eval_runs import TASK, evaluate, metrics_of, served_by
+from lm_eval_runs import TASK, evaluate, evaluate_served, metrics_of, served_by
 from needs import needs
+from plugins import installed, package_on_page
 from preloaded import host_ended
 from stored_runs import run_lm_eval
 from stub_server import stub_server
@@ -206,6 +207,16 @@ def test_the_hosts_store_of_prompts_is_left_alone(published: Path, monkeypatch: 
             lambda cache=False, **_: pytest.fail("stored prompts were used") if cache else None,
         )
     assert metrics_of(evaluate(model="dummy", cache_requests=True))["n"] == 6
+
+
+def test_an_empty_answer_is_a_text_for_a_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    task = "parcels_shelf_2k_synthetic"
+    # The functions on the page take a text unless there is a status.
+    folder = package_on_page("adding_a_benchmark.md", "parcels", tmp_path / "package")
+    with installed(folder), stub_server(lambda messages: "") as server:
+        result = metrics_of(evaluate_served(task, server.url, metadata={"lct_n": 2}), task)
+    assert (result["exact"], result["n_unparsed"]) == (0.0, 2)
 
 
 def test_no_content_is_an_empty_answer(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:

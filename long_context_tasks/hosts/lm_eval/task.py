@@ -394,7 +394,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             return Response(None, DOES_NOT_FIT)
         # lm-eval's text for a response without content; empty unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
-        return Response(None if text is None or text == nothing else self.loaded.received(text))
+        return Response("" if text is None or text == nothing else self.loaded.received(text))
 
     def _ask_later_turns(self) -> None:
         """Send the turns after the first for all dialogues together; lm-eval sends the first turns itself."""
