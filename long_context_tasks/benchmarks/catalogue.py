@@ -426,9 +426,10 @@ def parse_task(name: str) -> TaskSpec:
         for broken, why in broken_benchmarks().items():
             if name.startswith(f"{broken}_"):
                 raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")
-        raise InputError(
-            f"unknown task {name}; {did_you_mean(name, by_name)} For other lengths use lct_length with a task in *_any"
-        )
+        more = "For other lengths use lct_length with a task in *_any"
+        if not any(name.startswith(f"{owner}_") for owner in benchmark_names()):
+            more = "Tasks of other packages need their package to be installed"
+        raise InputError(f"unknown task {name}; {did_you_mean(name, by_name)} {more}")
     return by_name[name]
 
 

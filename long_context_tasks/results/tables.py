@@ -10,19 +10,20 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import FamilyLength, length_document
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import format_length
 from long_context_tasks.schema.files import json_value, make_folder, write_whole
-from long_context_tasks.schema.report import Table
+from long_context_tasks.schema.report import Table, settings_text
 from long_context_tasks.stats.means import Mean
 
 RESULTS = "results.parquet"
@@ -256,14 +257,20 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
         # An unranked score may be higher only because hard cases are missing.
         return (*about, not cell.ranked, height)
 
-    rows = []
+    def alike(cell: Cell) -> tuple[object, ...]:
+        return cell.task, cell.length, cell.model, cell.judge, cell.metric
+
+    rows, number = [], Counter(map(alike, cells))
     for cell in sorted(cells, key=place):
         mean, score = cell.mean, score_text(cell.mean.value, points=cell.points)
         length = "" if cell.length is None else format_length(cell.length)
         # Names such as toy_sort_8k contain the length already.
         task = f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
         n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
-        notes = [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
+        # Rows that show nothing else that differs.
+        settings = settings_text(held_settings(cell.settings), without=["lct_length"]) or "default settings"
+        notes = [printable(settings)] if number[alike(cell)] > 1 else []
+        notes += [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
         notes += [reasons_text(mean)] if mean.reasons else []
         rows.append(
             [

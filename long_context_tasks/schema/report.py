@@ -105,7 +105,9 @@ class Table:
     def __post_init__(self) -> None:
         # Checked here, in the benchmark's own code: an error while a page is written would stop the site.
         if any([type(cell) for cell in row] != [str] * len(self.columns) for row in self.rows):
-            raise ValueError(f"table {self.key}: rows need a cell for each of the columns {self.columns}, each a text")
+            raise ValueError(
+                f"table {self.key}: rows need a cell for each of the columns {self.columns}, each a text"
+            )
 
     def without_empty_columns(self) -> "Table":
         filled = [column for column in range(len(self.columns)) if any(row[column] for row in self.rows)]

@@ -40,6 +40,13 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> Bare:
     return found
 
 
+def test_a_task_of_a_package_that_is_not_installed() -> None:
+    with pytest.raises(InputError, match=r"unknown task zoo_find_2k; .* need their package to be installed"):
+        catalogue.parse_task("zoo_find_2k")
+    with pytest.raises(InputError, match=r"unknown task ethic_find_2k; .* with a task in \*_any"):
+        catalogue.parse_task("ethic_find_2k")
+
+
 def test_defaults_mean_not_offered(tmp_path: Path) -> None:
     bare, case = Bare(), Case("c", "t", {}, (Turn("x"),), "c")
     assert not (bare.has_sections or bare.has_heat_maps or bare.has_paper_tables or bare.has_ratings)

@@ -120,6 +120,15 @@ def test_the_terminal_tells_lengths_that_names_do_not(tmp_path: Path) -> None:
     ]
 
 
+def test_the_terminal_tells_settings_of_rows_that_are_else_alike(tmp_path: Path) -> None:
+    task = "ada_leval_bestanswer_any_synthetic"
+    for folder, options in (("chat", {}), ("raw", {"lct_prompt_style": "raw"})):
+        write_lm_eval(tmp_path / folder, Run(simple([1.0]), task, options={"lct_length": "4k", **options}))
+    notes = [row[9] for row in terminal_rows(cells_of(collect([tmp_path])))]
+    assert notes == ["prompt_style=raw", "default settings"]
+    assert [row[9] for row in terminal_rows(cells_of(collect([tmp_path / "raw"])))] == [""]
+
+
 def test_a_place_that_is_a_file(results: Path) -> None:
     with pytest.raises(InputError, match="--out"):
         write_tables(next(results.rglob("*.json")), collect([results]), [])
