@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -176,10 +176,12 @@ def print_table(
     cells = [[one_line(_shown(cell, places)) for cell in row] for row in rows]
     left = [not number or name in text for number, name in enumerate(columns)]
     grid = _Grid([visible(name) for name in columns], cells, left)
+    head, body = grid.laid_out(visible(title), console.width)
     # In one piece, so that a closed pipe ends the command silently.
     with console.capture() as captured:
-        console.print(grid.renderable(visible(title), console.width))
-    typer.echo(captured.get(), nl=False)
+        for style, lines in head:
+            console.print("\n".join(lines), style=style, markup=False, soft_wrap=bool(body))
+    typer.echo(captured.get() + "\n".join(body), nl=bool(body))
 
 
 @dataclass(frozen=True)
@@ -190,23 +192,32 @@ class _Grid:
     rows: Sequence[Sequence[str]]
     left: Sequence[bool]  # whether each column is aligned left
 
-    def renderable(self, title: str, width: int) -> Any:
-        """Return the first form that fits: as it is, without empty columns, without a common prefix, or as a list."""
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
+    def laid_out(self, title: str, width: int) -> tuple[list[tuple[str, list[str]]], list[str]]:
+        """Return the lines of the head, with their styles, and those of the body.
 
+        The form is the first that fits: as it is, without empty columns, without a common prefix, or a list.
+        """
         for grid in (self, used := self._without_empty_columns(), used._without_prefix()):
             widths = grid._widths(width)
             if widths is None:
                 continue
-            table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
-            for name, left, wide in zip(grid.names, grid.left, widths, strict=True):
-                table.add_column(Text(name), justify="left" if left else "right", width=wide)
-            for row in grid.rows:
-                table.add_row(*map(Text, row))
-            return table
-        return Text("\n".join([title, *used._list(width), ""]))
+            total = sum(widths) + 3 * len(widths) + 1
+            head = [("table.title", [_padded(line, total) for line in _wrapped(title, total)])]
+            head.append(("table.header", [" " * total, *grid._lines(grid.names, widths, bottom=True)]))
+            rows = (line for row in grid.rows for line in grid._lines(row, widths))
+            return head, [f" {'─' * (total - 2)} ", *rows, " " * total]
+        return [("", [title, *used._list(width), ""])], []
+
+    def _lines(self, row: Sequence[str], widths: Sequence[int], *, bottom: bool = False) -> Iterator[str]:
+        """Yield the lines of a row, whose cells may need several; ``bottom`` aligns them at the last line."""
+        cells = [_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=False)]
+        cells += [[""]] * (len(widths) - len(cells))
+        if bottom:
+            height = max(map(len, cells))
+            cells = [[""] * (height - len(lines)) + lines for lines in cells]
+        for parts in zip_longest(*cells, fillvalue=""):
+            columns = zip(parts, widths, self.left, strict=True)
+            yield f"  {'   '.join(_padded(part, wide, left=left) for part, wide, left in columns)}  "
 
     def _widths(self, width: int) -> list[int] | None:
         """Return the width of each column if they fit; the widest columns of text give way first.
@@ -264,6 +275,26 @@ class _Grid:
                     line = ""
                 line = " · ".join(filter(None, (line, part)))
             yield f"  {line}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a text, which continues on the next one at a blank."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".lstrip()
+        lines[-1:] = [joined] if cell_len(joined) <= width or not lines[-1] else [lines[-1], word]
+    return lines
+
+
+def _padded(text: str, width: int, *, left: bool = True) -> str:
+    from rich.cells import cell_len
+
+    blanks = " " * (width - cell_len(text))
+    return text + blanks if left else blanks + text
 
 
 def _shown(cell: object, places: int) -> str:

@@ -1,8 +1,8 @@
 """`lct report`: runs of all hosts to a leaderboard and a site; benchmarks' own tables, comparisons, bundles, exports, tables of papers."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,14 +35,15 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import one_line, write_whole
 
 if TYPE_CHECKING:
+    from long_context_tasks.results.case_pages import ShownCase
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import CollectedRuns
     from long_context_tasks.results.compare import Comparisons
     from long_context_tasks.results.sections import SectionOptions
-    from long_context_tasks.schema import LoadedTask
+    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema.report import Section, Table
-    from long_context_tasks.site.cases import KeptLists
-    from long_context_tasks.site.contents import SiteOptions
+    from long_context_tasks.site.build import BuiltSite
+    from long_context_tasks.site.cases import SitePages
 
 _MOST_NOT_COMPARED = 20
 _OTHER_OUT = "choose another place with --out"
@@ -186,48 +187,61 @@ def site(
     """
     from long_context_tasks.schema.extras import require
 
-    require("report", "lct report", "polars", *(("jinja2", "plotly") if out is not None else ()))
+    require("report", "lct report", "polars", "orjson", *(("jinja2", "plotly") if out is not None else ()))
     from long_context_tasks.results.lengths import chances, family_lengths, length_document
     from long_context_tasks.results.sections import SectionOptions
-    from long_context_tasks.site.contents import read_agreement
+    from long_context_tasks.results.tables import FILES, write_tables
+    from long_context_tasks.site.build import built_site, replaced, write_site
+    from long_context_tasks.site.contents import read_agreement, site_contents
 
     for_site = ("private", "with_cases", "title", "submit_to", "agreement")
     _note_unused(ctx, "--out", for_site if json_wanted() else (*for_site, "threshold"))
     _note_unused(ctx, "--section", ("bins",) if ratings else ("metric", "bins", "cases", "csv_dir"))
     if agreement is not None:
         read_agreement(agreement)  # reports a mistake before the costly work starts
-    collected, cells = collected_cells(
-        results,
-        models,
-        "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
-        cases=out is not None,
-    )
-    options = SectionOptions(metric, data_dir, cases, bins)
-    failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
     limit = None if threshold is None else threshold / 100
-    if out is not None:
-        from long_context_tasks.site.contents import site_contents
-
-        contents, notes, failed = site_contents(
-            collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
+    with nullcontext() if out is None else replaced(out) as part:
+        pages = _site_pages(part, out, data_dir, private=private) if part and out and with_cases else None
+        collected, cells = collected_cells(
+            results,
+            models,
+            "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
+            pages,
         )
-        tell(failed)
-        failures += failed
-    problems = (*collected.collection.problems, *failures)
-    collected = replace(collected, collection=replace(collected.collection, problems=problems))
-    _print_counts(collected)
-    if json_wanted():
-        lengths = family_lengths(collected.collection, cells, chances(cells), limit)
-        give(None, effective_lengths=[length_document(length) for length in lengths])
+        options = SectionOptions(metric, data_dir, cases, bins)
+        failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
+        if part is not None:
+            contents, notes, failed = site_contents(
+                collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
+            )
+            tell(failed)
+            failures += failed
+        problems = (*collected.collection.problems, *failures)
+        collection = replace(collected.collection, problems=problems)
+        _print_counts(collection)
+        if json_wanted():
+            lengths = family_lengths(collection, cells, chances(cells), limit)
+            give(None, effective_lengths=[length_document(length) for length in lengths])
+        if part is not None:
+            for note in notes:
+                warn(f"note: {note}")
+            collection = replace(collection, notes=(*collection.notes, *notes))
+            contents = replace(contents, title=title, submit_to=submit_to, downloads=FILES)
+            lists = pages.of(collection.runs["run"]) if pages else ()
+            n_cases = write_site(part, collection, cells, lists, contents)
     if out is not None:
-        from long_context_tasks.site.cases import KeptLists
-
-        kept = KeptLists(collected.collection, cells, contents.label_titles, out)
-        shown = cases_of(collected, data_dir, private=private, kept=kept) if with_cases else iter(())
-        contents = replace(contents, title=title, submit_to=submit_to)
-        _write_site(out, collected, cells, shown, contents, notes, kept)
-        collected.collection.reuse.save()
+        built, paths = built_site(out, cells, n_cases), write_tables(out, collection, cells, contents.lengths)
+        _print_site(built, paths)
+    collection.reuse.save()
     end_with_problems(problems)
+
+
+def _site_pages(part: Path, out: Path, data_dir: Path | None, *, private: bool) -> "SitePages":
+    from long_context_tasks.results.case_pages import ShownTasks
+    from long_context_tasks.results.reuse import kept_reports
+    from long_context_tasks.site.cases import SitePages
+
+    return SitePages(part, out, ShownTasks(data_dir, warn), kept_reports(), warn, private=private)
 
 
 def _note_unused(ctx: typer.Context, needed: str, names: Sequence[str]) -> None:
@@ -258,7 +272,7 @@ def _print_tables(
     """
     from long_context_tasks.results.checks import Failures, left_out
     from long_context_tasks.results.corrected import corrected_table, read_people
-    from long_context_tasks.results.sections import benchmark_sections, scored_runs
+    from long_context_tasks.results.sections import Tasks, benchmark_sections, scored_runs
     from long_context_tasks.results.tables import TERMINAL_COLUMNS, leaderboard, terminal_rows
 
     people = read_people(ratings) if ratings else None
@@ -279,13 +293,13 @@ def _print_tables(
     elif not sections:
         print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT)
     if people is not None:
-        judged, _ = scored_runs(collected, options)
+        runs = collected.collection.runs.iter_rows(named=True)
+        judged, _ = scored_runs(collected, Tasks(options), runs)
         _give_tables([corrected_table(judged, people)], csv_dir)
     return problems
 
 
-def _print_counts(collected: "CollectedRuns") -> None:
-    collection = collected.collection
+def _print_counts(collection: "Collection") -> None:
     runs = collection.runs
     counted = {
         "run": len(runs),
@@ -299,29 +313,13 @@ def _print_counts(collected: "CollectedRuns") -> None:
     give(None, **{f"{noun}s": n for noun, n in counted.items()} | {"problems": list(collection.problems)})
 
 
-def _write_site(
-    out: Path,
-    collected: "CollectedRuns",
-    cells: "Sequence[Cell]",
-    cases: Iterator[Any],
-    contents: "SiteOptions",
-    notes: Sequence[str],
-    kept: "KeptLists",
-) -> None:
-    from long_context_tasks.results.tables import FILES, write_tables
-    from long_context_tasks.site.build import build_site
-
-    for note in notes:
-        warn(f"note: {note}")
-    collection = replace(collected.collection, notes=(*collected.collection.notes, *notes))
-    built = build_site(out, collection, cells, cases, replace(contents, downloads=FILES), kept)
-    paths = write_tables(out, collection, cells, contents.lengths)
+def _print_site(built: "BuiltSite", tables: Sequence[Path]) -> None:
     several = "" if built.cases == 1 else "s"
     say(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{several}; open it in a browser"
     )
-    say(f"tables: {', '.join(path.name for path in paths)} in {out}")
-    give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
+    say(f"tables: {', '.join(path.name for path in tables)} in {built.index.parent}")
+    give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=tables)
 
 
 def print_section(section: "Section", csv_dir: Path | None = None) -> None:
@@ -344,11 +342,11 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 
 
 def collected_cells(
-    results: Sequence[Path], models: "Path | None", expected: str, *, cases: bool = False
+    results: Sequence[Path], models: "Path | None", expected: str, pages: "SitePages | None" = None
 ) -> "tuple[CollectedRuns, list[Cell]]":
     """Read runs and print their problems and notes.
 
-    ``expected`` describes valid input for the error; ``cases`` is whether they are read once more.
+    ``expected`` describes valid input for the error; ``pages`` makes the pages of the runs' cases.
     """
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
@@ -357,7 +355,7 @@ def collected_cells(
     from long_context_tasks.results.reuse import kept_reports
 
     known = NO_MODELS if models is None else read_models(models)
-    collected = collect_with_files(results, known, kept_reports(), cases=cases)
+    collected = collect_with_files(results, known, pages.reuse if pages else kept_reports(), pages)
     tell(collected.collection.problems, collected.collection.notes)
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
@@ -367,62 +365,17 @@ def collected_cells(
     return collected, cells
 
 
-def cases_of(
-    collected: "CollectedRuns",
-    data_dir: Path | None,
-    *,
-    private: bool = False,
-    inputs: bool = True,
-    kept: "KeptLists | None" = None,
-) -> Iterator[Any]:
-    """Yield each :class:`ShownCase` of all runs, task by task, as the cards allow them to be shown.
-
-    Args:
-        inputs: with prompts and gold answers.
-        kept: lists of cases of an earlier site, which are yielded in place of the same cases.
-    """
-    from long_context_tasks.hosts.stored import Places, load_task
-    from long_context_tasks.results.case_pages import MOST_FOR_PAGES, data_state, shown_cases
+def cases_of(collected: "CollectedRuns", data_dir: Path | None, *, inputs: bool) -> "Iterator[ShownCase]":
+    """Yield the cases of all runs, task by task, as the cards allow them to be shown; ``inputs`` is with prompts and gold answers."""
+    from long_context_tasks.results.case_pages import ShownTasks, shown_cases
     from long_context_tasks.results.checks import reason
-    from long_context_tasks.schema.case_folder import NotInCache
 
-    places = Places(data_dir)
-    by_task = groupby(
-        sorted(collected.evaluations.items(), key=lambda item: item[1].run.task_key),
-        key=lambda item: item[1].run.task_key,
-    )
-    for _, runs in by_task:
-        # Only one task is in memory at a time: its texts may be large.
-        task: LoadedTask | None = None
-        tried = not inputs
-        state = None
-        for run, evaluation in runs:
-            if kept is not None:
-                state = state or data_state(evaluation.run, places)
-                if not tried and (found := kept.find(run, private, state, True)):
-                    yield found
-                    continue
-            if not tried:
-                tried = True
-                try:
-                    task = load_task(evaluation.run, places, MOST_FOR_PAGES)
-                except (
-                    Exception
-                ) as error:  # a plug-in may fail; each page of the run says that the data are missing
-                    if isinstance(error, NotInCache) or not isinstance(error, InputError):
-                        warn(
-                            f"note: {evaluation.run.task}: no prompts or gold answers on pages: {reason(error)}"
-                        )
-            if kept is not None and (found := kept.find(run, private, state, task is not None)):
-                yield found
-                continue
-            try:
-                yield from shown_cases(run, evaluation, task, private=private)
-            except Exception as error:
-                if kept is not None:
-                    kept.forget(run)
-                # A later judge's scores can be intact while the responses they belong to are damaged; or a plug-in cannot make the prompt.
-                warn(f"single cases of {evaluation.run} end here: {reason(error)}")
+    tasks = ShownTasks(data_dir, warn)
+    for key, evaluation in sorted(collected.evaluations.items(), key=lambda item: item[1].run.task_key):
+        try:
+            yield from shown_cases(key, evaluation, tasks.load(evaluation.run) if inputs else None)
+        except Exception as error:  # scores can be intact while responses are damaged, or a plug-in fails
+            warn(f"single cases of {evaluation.run} end here: {reason(error)}")
 
 
 @app.command(

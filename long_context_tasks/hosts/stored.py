@@ -16,7 +16,6 @@ import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, NotInCache, read_manifest
-from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import Response
 
 if TYPE_CHECKING:  # most runs have no judge
@@ -119,28 +118,15 @@ class StoredCase:
 
     @model_validator(mode="after")
     def _of_its_turns(self) -> "StoredCase":
-        for values in (*filter(None, (self.reasons, self.verdicts)), *self.scores.values()):
-            if len(values) != len(self.responses):
-                raise ValueError(f"has values for {len(values)} of {len(self.responses)} turns")
+        n = len(self.responses)
+        for values in (
+            *self.scores.values(),
+            self.reasons or self.responses,
+            self.verdicts or self.responses,
+        ):
+            if len(values) != n:
+                raise ValueError(f"has values for {len(values)} of {n} turns")
         return self
-
-    def as_json(self) -> str:
-        """Return the case as JSON; :meth:`of_json` is the inverse. Raise TypeError or ValueError if labels are not JSON."""
-        row = dict(self.__dict__, responses=[(each.text, each.status) for each in self.responses])
-        return json.dumps(row)
-
-    @classmethod
-    def of_json(cls, text: str) -> "StoredCase":
-        row = loads(text)
-        row["responses"] = tuple(Response(*each) for each in row["responses"])
-        row["scores"] = {name: tuple(values) for name, values in row["scores"].items()}
-        row["verdicts"] = tuple(map(tuple, row["verdicts"]))
-        for name in ("reasons", "log_likelihoods", "num_candidate_tokens", "turn_labels", "tokens"):
-            row[name] = None if row[name] is None else tuple(row[name])
-        # Validated before it was written; once more would take most of the time.
-        case = object.__new__(cls)
-        case.__dict__.update(row)
-        return case
 
 
 @dataclass(frozen=True, config=_FROM_FILES)

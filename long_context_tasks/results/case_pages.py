@@ -1,16 +1,27 @@
 """Cases of a run as pages and exports show them: as much as the benchmark's card allows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import CASES_SHA256, Places, StoredCase, StoredRun, options_of
+from long_context_tasks.hosts.stored import (
+    CASES_SHA256,
+    Places,
+    StoredCase,
+    StoredRun,
+    load_task,
+    options_of,
+)
+from long_context_tasks.results.checks import reason
 from long_context_tasks.results.evaluations import Evaluation, TurnScores, scored_cases
 from long_context_tasks.results.reuse import file_state, files_in
 from long_context_tasks.schema import Case, InputError, LoadedTask
+from long_context_tasks.schema.case_folder import NotInCache
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.response import Response
 
@@ -43,6 +54,37 @@ class ShownCase:
     tokens: tuple[int, int] | None = None  # see StoredCase
 
 
+class ShownTasks:
+    """Loads the tasks of runs whose cases are shown, one at a time, because texts may be large; runs should come task by task."""
+
+    def __init__(self, data_dir: Path | None, warn: Callable[[str], None]) -> None:
+        self._places, self._warn, self._key = Places(data_dir), warn, ""
+        self._state: list[Any] = []
+        self.tried = False  # whether loading the task of the last run was tried
+        self._task: LoadedTask | None = None
+
+    def state(self, run: StoredRun) -> list[Any]:
+        """Return :func:`data_state` of a run's task, and forget the tasks of other runs."""
+        if self._key != run.task_key:
+            self._key, self._state = run.task_key, data_state(run, self._places)
+            self.tried, self._task = False, None
+        return self._state
+
+    def load(self, run: StoredRun) -> LoadedTask | None:
+        """Return a run's task; None if its data are missing, with a warning if the reason is another one."""
+        self.state(run)
+        if not self.tried:
+            self.tried = True
+            try:
+                self._task = load_task(run, self._places, MOST_FOR_PAGES)
+            except (
+                Exception
+            ) as error:  # a plug-in may fail; each page of the run says that the data are missing
+                if isinstance(error, NotInCache) or not isinstance(error, InputError):
+                    self._warn(f"note: {run.task}: no prompts or gold answers on pages: {reason(error)}")
+        return self._task
+
+
 def data_state(run: StoredRun, places: Places) -> list[Any]:
     """Return values that change with the files from which a run's task is loaded, fit for JSON."""
     try:
@@ -70,7 +112,14 @@ def may_show(spec: catalogue.TaskSpec) -> dict[str, bool]:
 def shown_cases(
     key: str, evaluation: Evaluation, task: LoadedTask | None, *, private: bool = False
 ) -> Iterator[ShownCase]:
-    """Yield the cases of a run, as much of each as may be shown.
+    """Yield the cases of a run, as much of each as may be shown; see :func:`shower`."""
+    return starmap(shower(key, evaluation, task, private=private), scored_cases(evaluation))
+
+
+def shower(
+    key: str, evaluation: Evaluation, task: LoadedTask | None, *, private: bool = False
+) -> Callable[[StoredCase, Sequence[TurnScores]], ShownCase]:
+    """Return the function that makes a case of a run, with the scores of its turns, into as much of it as may be shown.
 
     Cases that are written from a seed are shown whole. For others the card decides: ``prompts`` covers prompts and questions, ``gold``
     gold answers and judges' texts (judges quote gold), and ``responses`` the model's and, because they quote it, judges' texts. A case
@@ -97,8 +146,7 @@ def shown_cases(
     withheld = " ".join(parts)
     if spec.benchmark in catalogue.READ_ONLY:
         withheld = "Prompts and gold answers are in the host's own files."
-    for stored, turns in scored_cases(evaluation):
-        yield _shown(key, stored, turns, task, allowed, withheld)
+    return partial(_shown, key, task, allowed, withheld)
 
 
 def without_responses(case: ShownCase) -> ShownCase:
@@ -108,11 +156,11 @@ def without_responses(case: ShownCase) -> ShownCase:
 
 def _shown(
     key: str,
-    stored: StoredCase,
-    turns: Sequence[TurnScores],
     task: LoadedTask | None,
     allowed: Mapping[str, bool],
     withheld: str,
+    stored: StoredCase,
+    turns: Sequence[TurnScores],
 ) -> ShownCase:
     case = None if task is None else task.by_id.get(stored.id)
     if case is not None and len(case.turns) != len(stored.responses):

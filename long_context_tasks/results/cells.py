@@ -14,9 +14,8 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads
-from long_context_tasks.stats.means import RATES, Mean, Scale, mean_of_scores
+from long_context_tasks.stats.means import RATES, Mean, Scale, mean_of_values
 
 _KEYS = ("model", "task", "version", "judge", "settings")
 _SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
@@ -218,7 +217,7 @@ def _cell(
     family = str(newest["family"])
     means = {
         name: mean_of(
-            metrics[name],
+            columns_of(metrics[name]),
             scale_of(str(newest["benchmark"]), name, points=name in points),
             graded=(family, name) in graded,
         )
@@ -251,22 +250,29 @@ def scale_of(benchmark: str, metric: str, *, points: bool) -> Scale | None:
     return catalogue.card(benchmark).points.get(metric) if points else RATES
 
 
-def mean_of(values: pl.DataFrame, scale: Scale | None, *, graded: bool = False) -> Mean:
+_Columns = Mapping[str, Sequence[Any]]
+"""Columns ``value``, ``reason``, ``std`` and ``cluster`` of some turns."""
+
+
+def columns_of(turns: pl.DataFrame) -> _Columns:
+    return {name: turns[name].to_list() for name in ("value", "reason", "std", "cluster")}
+
+
+def mean_of(turns: _Columns, scale: Scale | None, *, graded: bool = False) -> Mean:
     """Return the mean of some turns with its interval.
 
     Args:
-        values: columns ``value``, ``reason``, ``std`` and ``cluster``.
+        turns: see :func:`columns_of`.
         scale: of the metric, see :func:`scale_of`.
         graded: whether the metric has values between 0 and 1. A single cluster then gets no interval even if its score is 0 or 1.
     """
-    rows = zip(*(values[name].to_list() for name in ("value", "reason", "std")), strict=True)
-    mean = mean_of_scores(
-        [Score(value, reason, std or 0.0) for value, reason, std in rows],
-        values["cluster"].to_list(),
-        scale=scale,
-    )
-    if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
-        return replace(mean, low=math.nan, high=math.nan, se=math.nan)
+    values, clusters = turns["value"], turns["cluster"]
+    stds = [std or 0.0 for std in turns["std"]]
+    mean = mean_of_values(values, turns["reason"], stds, clusters, scale=scale)
+    if graded:
+        scored = {cluster for value, cluster in zip(values, clusters, strict=True) if value is not None}
+        if len(scored) == 1:
+            return replace(mean, low=math.nan, high=math.nan, se=math.nan)
     return mean
 
 
@@ -373,7 +379,7 @@ def pooled_cells(
         points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
         means = {
             metric: mean_of(
-                pl.concat([frames[place] for place in places]),
+                columns_of(pl.concat([frames[place] for place in places])),
                 scale_of(parts[0].benchmark, metric, points=metric in points),
             )
             for metric, frames in turns.items()

@@ -7,21 +7,21 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
-from long_context_tasks.hosts.stored import OtherTask, StoredCase
+from long_context_tasks.hosts.stored import OtherTask
 from long_context_tasks.results import FoundRuns, bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import Failures, check_means, check_version, checked_turns, left_out
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
     Evaluation,
+    ScoredCase,
     TurnScores,
     judge_label,
     judged_evaluations,
@@ -69,20 +69,39 @@ def collect(paths: Sequence[Path]) -> Collection:
     return collect_with_files(paths).collection
 
 
+class CasePages(Protocol):
+    """Makes the pages of runs' cases while their scores are read, so that no file is read twice."""
+
+    def find(self, key: str, evaluation: Evaluation, content: str) -> bool:
+        """Return whether an earlier report made the pages of a run whose files have the hash ``content``, which is empty if unknown."""
+
+    def read(self, key: str, evaluation: Evaluation, cases: Iterable[ScoredCase]) -> Iterator[ScoredCase]:
+        """Make the pages of a run, and yield its cases on."""
+
+    def read_all(self, key: str, evaluation: Evaluation) -> None:
+        """Make the pages of a run whose scores are known."""
+
+    def keep(self, key: str) -> None:
+        """Let later reports find the pages of a run."""
+
+
 def collect_with_files(
-    paths: Sequence[Path], models: Models = NO_MODELS, reuse: Reuse = NO_REUSE, *, cases: bool = False
+    paths: Sequence[Path],
+    models: Models = NO_MODELS,
+    reuse: Reuse = NO_REUSE,
+    pages: CasePages | None = None,
 ) -> CollectedRuns:
     """Read all runs under some folders and in bundles.
 
-    Runs are read one at a time, and only their scores stay in memory. A run found twice counts once. A file that cannot be used is named in
-    the problems, and its run is left out. A run that several judges scored appears once for each judge; a run whose judge has not read it
+    Runs are read one at a time, task by task, and only their scores stay in memory. A run found twice counts once. A file that cannot be
+    used is named in the problems, and its run is left out. A run that several judges scored appears once for each judge; a run whose judge has not read it
     yet appears with the scores that need no judge.
 
     Args:
         paths: folders that a host wrote to, or folders above; bundles, or folders that hold some.
         models: the user's names of models; others are shown by the names that hosts use.
         reuse: keeps the scores of runs whose files have not changed.
-        cases: whether cases are read once more, so that it keeps them as well.
+        pages: makes the pages of the runs' cases.
 
     Raises:
         InputError: a path does not exist.
@@ -98,28 +117,24 @@ def collect_with_files(
     labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
     # Names depend on all judges: a name that several settings share needs digits.
     names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
-    # Runs of one task have the same labels, which are formatted once.
-    known: dict[str, _Labels] = {}
     failures: Failures = {}
-    read: dict[str, tuple[TidyRun, Evaluation]] = {}
     contents: dict[str, str] = {}
-    for key, (source, evaluation) in sourced.items():
+    reader = _Reader(reuse, pages, failures, contents)
+    found: dict[str, TidyRun | InputError] = {}
+    for key in sorted(sourced, key=lambda key: sourced[key][1].run.task_key):
         try:
-            content = _content(key, evaluation) if reuse.enabled else ""
-            if not (content and (run := _kept(reuse, content, labels[key]))):
-                labels_of_task = known.setdefault(evaluation.run.task_key, {})
-                run, content = _tidy(
-                    key, evaluation, labels[key], labels_of_task, failures, reuse, content, cases
-                )
+            found[key] = reader.read(key, sourced[key][1], labels[key])
         except InputError as error:
-            problems.append(str(error))
+            found[key] = error
+    read: dict[str, tuple[TidyRun, Evaluation]] = {}
+    of_bundles: dict[str, Evaluation] = {}
+    for key, (source, evaluation) in sourced.items():
+        run = found[key]
+        if isinstance(run, InputError):
+            problems.append(str(run))
         else:
             row = {**run.row, "source": writable(source), "judge": names[labels[key]]}
             read[key] = (replace(run, row=row), evaluation)
-            if content:
-                contents[key] = content
-                kept = partial(_kept_cases, reuse, content, key, evaluation)
-                read[key] = (read[key][0], replace(evaluation, kept=kept))
     for path, run, evaluation in bundled:
         key = run.row["run"]
         if key in read:
@@ -127,6 +142,10 @@ def collect_with_files(
         else:
             row = {**run.row, "judge": names[run.label], "source": str(path)}
             read[key] = (TidyRun(row, run.label, run.scores), evaluation)
+            of_bundles[key] = evaluation
+    if pages:
+        for key, evaluation in sorted(of_bundles.items(), key=lambda item: item[1].run.task_key):
+            pages.read_all(key, evaluation)
     runs = pl.DataFrame([run.row for run, _ in read.values()], schema=RUNS)
     all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = separate_case_sets(runs, all_scores)
@@ -308,6 +327,83 @@ def _label(evaluation: Evaluation) -> str:
     return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
+class _Reader:
+    """Reads runs, or takes what earlier reports kept of the same files.
+
+    ``failures`` and ``contents``, the hash of the files of each run that may be kept, are updated in place.
+    """
+
+    def __init__(
+        self, reuse: Reuse, pages: CasePages | None, failures: Failures, contents: dict[str, str]
+    ) -> None:
+        self._reuse, self._pages, self._failures, self._contents = reuse, pages, failures, contents
+        # Runs of one task have the same labels, which are formatted once.
+        self._task, self._labels = "", _Labels()
+
+    def read(self, key: str, evaluation: Evaluation, label: str) -> TidyRun:
+        """Return a run as rows."""
+        before = _states(evaluation)
+        content = _content(key, evaluation) if self._reuse.enabled and before else ""
+        paged = not self._pages or self._pages.find(key, evaluation, content)
+        run = self._kept(content, label) if content and paged else None
+        if run is not None:
+            self._contents[key] = content
+            return run
+        cases = scored_cases(evaluation)
+        if self._pages and not paged:
+            cases = self._pages.read(key, evaluation, cases)
+        failed: Failures = {}
+        run = self._tidy(key, evaluation, label, cases, failed)
+        # A run may have changed since its hash was computed.
+        if content and not failed and _states(evaluation) == before:
+            self._contents[key] = content
+            row = json.dumps(run.row).encode()
+            self._reuse.put(self._reuse.key("scores", content), row + b"\n" + frame_bytes(run.scores))
+            if self._pages:
+                self._pages.keep(key)
+        for part, error in failed.items():
+            self._failures.setdefault(part, error)
+        return run
+
+    def _kept(self, content: str, label: str) -> TidyRun | None:
+        found = self._reuse.get(self._reuse.key("scores", content))
+        if found is None:
+            return None
+        row, _, scores = found.partition(b"\n")
+        return TidyRun(loads(row), label, pl.read_ipc(io.BytesIO(scores)))
+
+    def _tidy(
+        self,
+        key: str,
+        evaluation: Evaluation,
+        label: str,
+        cases: Iterable[ScoredCase],
+        failures: Failures,
+    ) -> TidyRun:
+        check_version(evaluation)
+        if self._task != evaluation.run.task_key:
+            self._task, self._labels = evaluation.run.task_key, {}
+        turns = _turns(evaluation, cases, self._labels, failures)
+        scores = _scores(key, evaluation, checked_turns(evaluation, turns, failures), self._labels)
+        run = TidyRun(_row(key, evaluation, scores), label, scores)
+        check_means(evaluation, run)
+        return run
+
+
+def _files(evaluation: Evaluation) -> list[Path]:
+    run = evaluation.run
+    return [path for path in (*run.files, run.result_file, evaluation.rows) if path]
+
+
+def _states(evaluation: Evaluation) -> list[tuple[int, ...]]:
+    """Return numbers that change with the files of a run; none if they cannot be read."""
+    try:
+        states = [path.stat() for path in _files(evaluation)]
+    except OSError:
+        return []  # reading the cases reports the reason
+    return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in states]
+
+
 def _content(key: str, evaluation: Evaluation) -> str:
     """Return a hash of everything from which the scores and cases of a run are read; empty if they must be read each time."""
     run = evaluation.run
@@ -317,88 +413,32 @@ def _content(key: str, evaluation: Evaluation) -> str:
     given = [*(getattr(run, name) for name in _FACTS), getattr(run.read, "keywords", None)]
     stated = [getattr(evaluation, name) for name in _STATED]
     try:
-        files = [file_digest(path) for path in (*run.files, run.result_file, evaluation.rows) if path]
+        files = [file_digest(path) for path in _files(evaluation)]
     except OSError:
         return ""  # reading the cases reports the reason
     text = json.dumps([key, files, given, stated], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _kept(reuse: Reuse, content: str, label: str) -> TidyRun | None:
-    found = reuse.get(reuse.key("scores", content))
-    if found is None:
-        return None
-    row, _, scores = found.partition(b"\n")
-    return TidyRun(loads(row), label, pl.read_ipc(io.BytesIO(scores)))
-
-
-def _kept_cases(reuse: Reuse, content: str, key: str, evaluation: Evaluation) -> Iterator[StoredCase]:
-    found = reuse.get(reuse.key("cases", content))
-    if found is None:
-        yield from evaluation.run.cases()
-        if _content(key, evaluation) != content:
-            raise InputError(f"{evaluation.run}: has changed while it was read; make the report again")
-    else:
-        yield from map(StoredCase.of_json, pl.read_ipc(io.BytesIO(found))["case"])
-
-
-def _tidy(
-    key: str,
-    evaluation: Evaluation,
-    label: str,
-    known: _Labels,
-    failures: Failures,
-    reuse: Reuse,
-    content: str,
-    cases: bool,
-) -> tuple[TidyRun, str]:
-    """Read a run and keep its scores and, if ``cases``, its cases under ``content``; ``known`` and ``failures`` are updated in place.
-
-    Return the run and ``content``, empty if nothing may be kept.
-    """
-    check_version(evaluation)
-    failed: Failures = {}
-    texts: list[str] | None = [] if content and cases else None
-    scores = _scores(key, evaluation, known, failed, texts)
-    run = TidyRun(_row(key, evaluation, scores), label, scores)
-    check_means(evaluation, run)
-    # A run may have changed since its hash was computed.
-    if failed or (content and _content(key, evaluation) != content):
-        content = ""
-    if content:
-        row = json.dumps(run.row).encode()
-        reuse.put(reuse.key("scores", content), row + b"\n" + frame_bytes(scores))
-        if texts is not None:
-            reuse.put(reuse.key("cases", content), frame_bytes(pl.DataFrame({"case": texts})))
-    for part, error in failed.items():
-        failures.setdefault(part, error)
-    return run, content
-
-
-def _scores(
-    run: str, evaluation: Evaluation, known: _Labels, failures: Failures, texts: list[str] | None
-) -> pl.DataFrame:
-    """Return the rows of :data:`SCORES` of a run, metric by metric, headline first.
-
-    ``known`` holds the case labels from earlier runs of the task; it, ``failures`` and ``texts``, the cases as JSON, are updated in place.
-    """
+def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known: _Labels) -> pl.DataFrame:
+    """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; ``known`` holds the labels of its cases."""
     columns: dict[str, list[Any]] = {name: [] for name in ("case", "cluster", "turn", "repeat", "labels")}
     reasons: list[str | None] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
-    for place, turn in enumerate(
-        checked_turns(evaluation, _turns(evaluation, known, failures, texts), failures)
-    ):
+    for place, turn in enumerate(turns):
         _, of_case = known[turn.case]
-        columns["case"].append(writable(turn.case))
-        columns["cluster"].append(writable(turn.case if turn.cluster is None else turn.cluster))
+        case = writable(turn.case)
+        columns["case"].append(case)
+        columns["cluster"].append(case if turn.cluster is None else writable(turn.cluster))
         columns["turn"].append(turn.turn)
         columns["repeat"].append(turn.repeat)
         columns["labels"].append(of_case[turn.turn] if turn.turn < len(of_case) else None)
         reasons.append(turn.reason if turn.scores else NOT_SCORED)
         for name in turn.scores:
             # A metric may appear late.
-            values.setdefault(name, [None] * place)
+            if name not in values:
+                values[name] = [None] * place
         for name, column in values.items():
             column.append(turn.scores.get(name))
         for name, std in turn.stds.items():
@@ -424,7 +464,7 @@ def _scores(
             **{name: column * len(metrics) for name, column in columns.items()},
             "metric": [name for name in metrics for _ in range(n)],
             "value": [value for name in metrics for value in values[name]],
-            "std": [stds.get(name, {}).get(place, 0.0) for name in metrics for place in range(n)],
+            "std": [std for name in metrics for std in map(stds.get(name, {}).get, range(n), [0.0] * n)],
             # Only the headline has reasons.
             "reason": [*reasons, *[None] * (n * (len(metrics) - 1))],
         },
@@ -433,12 +473,11 @@ def _scores(
 
 
 def _turns(
-    evaluation: Evaluation, known: _Labels, failures: Failures, texts: list[str] | None
+    evaluation: Evaluation, cases: Iterable[ScoredCase], known: _Labels, failures: Failures
 ) -> Iterator[TurnScores]:
+    """Yield the turns of a run's cases; ``known`` and ``failures`` are updated in place."""
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
-    for case, turns in scored_cases(evaluation):
-        if texts is not None:
-            texts.append(case.as_json())
+    for case, turns in cases:
         labels = case.turn_labels or ({},) * len(case.responses)
         if known.get(case.id, (None,))[0] != (case.labels, labels):
             added: Mapping[str, Any] = {}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,6 @@ class Evaluation:
     # Further fields in the file of lct judge run or lct runs rescore: version, headline, points, package ...;
     # empty for the host's own scores.
     stated: Mapping[str, Any] = field(default_factory=dict)
-    # Reads the cases of the run from a faster place than the host's files; None without one.
-    kept: Callable[[], Iterator[StoredCase]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def version(self) -> int:
@@ -133,6 +131,10 @@ class TurnScores:
     @property
     def place(self) -> tuple[str, int, int]:
         return self.case, self.turn, self.repeat
+
+
+ScoredCase = tuple[StoredCase, list[TurnScores]]
+"""A case with the scores of its turns."""
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:
@@ -231,14 +233,12 @@ def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnS
         )
 
 
-def scored_cases(
-    evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
-) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
+def scored_cases(evaluation: Evaluation, cases: Iterable[StoredCase] | None = None) -> Iterator[ScoredCase]:
     """Yield the cases of a run with the scores of their turns, in the order of the files.
 
     A case that the host has not scored has no metrics, and neither has a turn that is missing in a later judge's rows.
     """
-    cases = (evaluation.kept or evaluation.run.cases)() if cases is None else cases
+    cases = evaluation.run.cases() if cases is None else cases
     if evaluation.rows is None:
         yield from ((case, list(scores_of_case(case, evaluation.description))) for case in cases)
         return

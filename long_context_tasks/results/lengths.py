@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -84,7 +84,7 @@ def family_lengths(
         key: collection.key(
             _Outcomes,
             [run for cell in lengths.values() for run in cell.runs],
-            [asdict(cell) for cell in lengths.values()],
+            [repr(cell) for cell in lengths.values()],
             [chance.get(cell.task) for cell in lengths.values()],
             [threshold, fraction],
         )

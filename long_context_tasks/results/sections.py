@@ -1,9 +1,10 @@
 """Benchmarks' own reports: their ``sections`` on stored runs, and the tables of their papers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -44,7 +45,7 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
             f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
         )
     rows = collected.collection.runs.filter(pl.col("benchmark") == benchmark)
-    runs, unjudged = scored_runs(collected, wanted, rows)
+    runs, unjudged = scored_runs(collected, Tasks(wanted), rows.iter_rows(named=True))
     problems = tuple(
         f"left out: {run}: not judged yet; lct judge run {run.folder} --judge judge.yaml" for run in unjudged
     )
@@ -68,26 +69,38 @@ def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> lis
     return catalogue.benchmark(benchmark).paper_tables(options, only)
 
 
+class Tasks:
+    """Loads the tasks of runs. They may be large, so only two stay in memory; a task that cannot be loaded is not tried again."""
+
+    def __init__(self, wanted: SectionOptions) -> None:
+        self.wanted = wanted
+        self._known: dict[str, LoadedTask | InputError] = {}
+
+    def load(self, run: StoredRun) -> LoadedTask:
+        key, wanted = run.task_key, self.wanted
+        if key not in self._known:
+            for before in list(self._known)[:-1]:
+                del self._known[before]
+            if wanted.cases is not None and "lct_cases" in run.options:
+                run = replace(run, options={**run.options, "lct_cases": str(wanted.cases)})
+            try:
+                self._known[key] = load_task(run, Places(wanted.data_dir), wanted.most)
+            except InputError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+
 def scored_runs(
-    collected: CollectedRuns, wanted: SectionOptions, runs: pl.DataFrame | None = None
+    collected: CollectedRuns, tasks: Tasks, runs: Iterable[Mapping[str, Any]]
 ) -> tuple[list[ScoredRun], list[StoredRun]]:
-    """Return runs (rows of ``RUNS``; None for all) as a benchmark's sections take them, and those whose answers no judge has read."""
-    evaluations = collected.evaluations
-    runs = collected.collection.runs if runs is None else runs
-
-    # Tasks may be large, so only two stay in memory.
-    @lru_cache(maxsize=2)
-    def loaded(key: str, run: str) -> LoadedTask:
-        stored = evaluations[run].run
-        if wanted.cases is not None and "lct_cases" in stored.options:
-            stored = replace(stored, options={**stored.options, "lct_cases": str(wanted.cases)})
-        return load_task(stored, Places(wanted.data_dir), wanted.most)
-
-    first: dict[str, str] = {}
+    """Return runs (rows of ``RUNS``) as a benchmark's sections take them, and those whose answers no judge has read."""
+    wanted = tasks.wanted
     found, unjudged, metrics = [], [], set()
-    for row in runs.iter_rows(named=True):
-        key = str(row["run"])
-        evaluation = evaluations.get(key)
+    for row in runs:
+        evaluation = collected.evaluations.get(str(row["run"]))
         if evaluation is None:
             continue
         if row["judge"] is None and not needs_no_judge(evaluation.run):
@@ -100,8 +113,6 @@ def scored_runs(
             metric = official if wanted.metric == OFFICIAL else wanted.metric
         if metric not in row["metrics"]:
             continue
-        # Runs of one task share the loaded task, whichever of them asks first.
-        task = first.setdefault(evaluation.run.task_key, key)
         found.append(
             ScoredRun(
                 host=str(row["host"]),
@@ -115,7 +126,7 @@ def scored_runs(
                 seed=row["seed"] or "",
                 made=str(row["made"]),
                 read=partial(_turns, evaluation, metric),
-                load=partial(loaded, evaluation.run.task_key, task),
+                load=partial(tasks.load, evaluation.run),
                 by_judge_seed={
                     seed: numbers[metric] for seed, numbers in evaluation.by_seed.items() if metric in numbers
                 },

@@ -139,10 +139,11 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def table_json(name: str, frame: pl.DataFrame) -> str:
-    """Return a table as JSON with the keys ``table`` (its name), ``columns`` (name to kind) and ``rows`` (objects)."""
+    """Return a table as JSON with the keys ``table`` (its name), ``columns`` (name to kind) and ``rows`` (objects, one a line)."""
     columns = {column: _KINDS[str(kind).partition("(")[0]] for column, kind in frame.schema.items()}
-    document = {"table": name, "columns": columns, "rows": frame.to_dicts()}
-    return json.dumps(json_value(document), ensure_ascii=True, indent=1, allow_nan=False) + "\n"
+    head = json.dumps({"table": name, "columns": columns})[:-1]
+    rows = ",\n".join(json.dumps(json_value(row), allow_nan=False) for row in frame.iter_rows(named=True))
+    return f'{head}, "rows": [\n{rows}\n]}}\n'
 
 
 _KINDS = {"String": "text", "Int64": "integer", "Float64": "number", "Boolean": "boolean", "List": "list"}

@@ -16,7 +16,7 @@ import tempfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -290,7 +290,7 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
 
 def lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     """Yield a file's lines with their line ends; raise ValueError if one exceeds :data:`LONGEST_ROW`."""
-    for number, line in enumerate(iter(lambda: file.readline(LONGEST_ROW + 1), b""), start=1):
+    for number, line in enumerate(iter(partial(file.readline, LONGEST_ROW + 1), b""), start=1):
         if len(line) > LONGEST_ROW:
             raise ValueError(f"line {number} is longer than {LONGEST_ROW >> 20} MiB")
         yield line
@@ -459,34 +459,32 @@ def loads(data: bytes | str) -> Any:
 
 def _within_limits(data: bytes | str) -> Any:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    digits = raw.translate(_ONLY_DIGITS)
-    opened, long_number = raw.count(b"[") + raw.count(b"{"), b"0" * (MOST_DIGITS + 1)
     # Brackets, commas and digits inside strings are counted at first; removing strings is slow and rarely
-    # needed.
-    if opened + raw.count(b",") > MOST_VALUES or long_number in digits:
+    # needed. Short texts cannot hold too many values.
+    opened, digits = raw.count(b"[") + raw.count(b"{"), raw.translate(_ONLY_DIGITS)
+    long_number = b"0" * _EXACT in digits
+    many = len(raw) > MOST_VALUES and opened + raw.count(b",") > MOST_VALUES
+    if many or (long_number and b"0" * (MOST_DIGITS + 1) in digits):
         bare = _TEXT.sub(b"", raw)
         if sum(map(bare.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES} values")
-        if long_number in bare.translate(_ONLY_DIGITS):
+        if b"0" * (MOST_DIGITS + 1) in bare.translate(_ONLY_DIGITS):
             raise ValueError(f"a number of more than {MOST_DIGITS} digits")
-    value = _parsed(data, digits)
-    if opened > DEEPEST:
-        level = [value]
-        for _ in range(DEEPEST):
-            inner = (
-                value.values() if isinstance(value, dict) else value
-                for value in level
-                if isinstance(value, dict | list)
-            )
-            level = [each for values in inner for each in values if isinstance(each, dict | list)]
-        if level:
+    value = _parsed(data, fast=not long_number)
+    level: list[Any] = [[value]] if opened > DEEPEST else []
+    for depth in range(DEEPEST + 2):
+        if not level:
+            break
+        if depth > DEEPEST:
             raise ValueError(f"nested deeper than {DEEPEST} levels")
+        # type() takes a third of the time of isinstance().
+        inner = (each.values() if type(each) is dict else each for each in level)
+        level = [each for values in inner for each in values if type(each) is dict or type(each) is list]
     return value
 
 
-def _parsed(data: bytes | str, digits: bytes) -> Any:
-    # The fast parser makes integers beyond 64 bits inexact.
-    if _fast is not None and b"0" * 19 not in digits:
+def _parsed(data: bytes | str, *, fast: bool) -> Any:
+    if _fast is not None and fast:
         try:
             return _fast(data)
         except ValueError:
@@ -494,5 +492,6 @@ def _parsed(data: bytes | str, digits: bytes) -> Any:
     return json.loads(data if isinstance(data, str) else data.decode("utf-8-sig"))
 
 
+_EXACT = 19  # The fast parser makes integers of as many digits, which may not fit in 64 bits, inexact.
 _ONLY_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')

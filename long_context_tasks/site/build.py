@@ -38,7 +38,6 @@ from long_context_tasks.site.cases import (
     CHUNKS,
     CaseList,
     ChunkStore,
-    KeptLists,
     PageNames,
     facts_of,
     write_cases,
@@ -89,21 +88,31 @@ def build_site(
     cells: Sequence[Cell],
     cases: Iterable[ShownCase | CaseList] = (),
     options: SiteOptions | None = None,
-    kept: KeptLists | None = None,
 ) -> BuiltSite:
-    """Write the site into a temporary folder, then move it into place.
+    """Write a site and move it into place; see :func:`replaced` and :func:`write_site`."""
+    with replaced(folder) as part:
+        n_cases = write_site(part, collection, cells, cases, options or SiteOptions())
+    return built_site(folder, cells, n_cases)
 
-    Args:
-        folder: new, empty, or with an earlier site, which is replaced; other files in it are kept.
-        cases: cases to show; each is read once and not kept in memory. Those of a run stand together, or are a list from ``kept``.
-        kept: keeps the new lists of cases.
+
+def write_site(
+    part: Path,
+    collection: Collection,
+    cells: Sequence[Cell],
+    cases: Iterable[ShownCase | CaseList],
+    options: SiteOptions,
+) -> int:
+    """Write the site into the folder of :func:`replaced`, and return the number of cases.
+
+    ``cases`` are read once and not kept in memory. Those of a run stand together, or are a list whose chunks are in the folder.
 
     Raises:
-        InputError: the folder has other contents or cannot be written, or plotly is not installed.
+        InputError: plotly is not installed.
     """
-    plotly = _plotly()
-    with _replaced(folder) as part:
-        n_cases = _Writer(part, collection, cells, options or SiteOptions(), plotly).write(cases, kept)
+    return _Writer(part, collection, cells, options, _plotly()).write(cases)
+
+
+def built_site(folder: Path, cells: Sequence[Cell], n_cases: int) -> BuiltSite:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return BuiltSite(
         index=folder / "index.html",
@@ -134,11 +143,11 @@ class _Writer:
         self.leading, self.others = leading_cells(cells)
         self.breakdowns = label_breakdowns(collection, cells, options.label_values)
 
-    def write(self, cases: Iterable[ShownCase | CaseList], kept: KeptLists | None) -> int:
+    def write(self, cases: Iterable[ShownCase | CaseList]) -> int:
         self.write_assets()
         by_run = {run: cell for cell in self.cells for run in cell.runs}
         titles = self.options.label_titles
-        lists, n_cases = write_cases(cases, by_run, self.names, self.store, titles, kept)
+        lists, n_cases = write_cases(cases, by_run, self.names, self.store, titles)
         self.names = replace(self.names, case_lists=lists)
         self.environment = templates()
         styles = " ".join(dict.fromkeys(_STYLE.findall(self.plotly.read_text(encoding="utf-8"))))
@@ -250,8 +259,14 @@ def _plotly() -> Path:
 
 
 @contextmanager
-def _replaced(place: Path) -> Iterator[Path]:
-    """Yield a folder to write into, and exchange its contents with those of an earlier site if the block succeeds.
+def replaced(place: Path) -> Iterator[Path]:
+    """Yield a folder to write a site into, and exchange its contents with those of an earlier site if the block succeeds.
+
+    Args:
+        place: new, empty, or with an earlier site; other files in it are kept.
+
+    Raises:
+        InputError: the folder has other contents or cannot be written.
 
     If the block fails, the earlier site is kept. Other people's files in the folder are never moved. A report that
     is killed leaves its own two folders, which the next one clears.

@@ -11,18 +11,22 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 
-from long_context_tasks.results.case_pages import ShownCase
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.results.case_pages import ShownCase, ShownTasks, shower
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.results.tidy import Collection
+from long_context_tasks.results.checks import reason
+from long_context_tasks.results.evaluations import Evaluation, ScoredCase, scored_cases
+from long_context_tasks.results.reuse import Reuse
 from long_context_tasks.schema.files import json_value
 from long_context_tasks.site import words
 
@@ -30,9 +34,6 @@ from long_context_tasks.site import words
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 # A lone surrogate, which UTF-8 cannot encode.
 _HALF = re.compile("[\ud800-\udfff]")
-
-
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def script_json(value: Any) -> str:
@@ -44,9 +45,9 @@ def script_json(value: Any) -> str:
     '["\\u003c/script\\u003e",null]'
     """
     try:
-        text = _COMPACT.encode(value)
-    except (TypeError, ValueError):  # a mapping that is not a dictionary, or a number that is not finite
-        text = _COMPACT.encode(json_value(value))
+        text = orjson.dumps(value).decode()
+    except TypeError:  # a mapping that is not a dictionary, half a character, or a long number
+        text = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # One replacement at a time: a regular expression takes seconds for millions of such characters.
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
@@ -78,6 +79,12 @@ class ChunkStore:
             (self._folder / f"{name}.js").write_bytes(f'LCT.take("{name}",{text});\n'.encode())
             self._known.add(name)
         return name
+
+    def remove_others(self, names: Set[str]) -> None:
+        """Remove all chunks except those with the given names."""
+        for name in self._known - names:
+            (self._folder / f"{name}.js").unlink()
+        self._known &= names
 
     def take(self, paths: Iterable[Path]) -> None:
         """Take unchanged chunks of an earlier site, see :func:`is_chunk`."""
@@ -184,37 +191,7 @@ class CaseList:
     run: str
     n: int  # number of cases
     rows: str  # JSON of each, with commas between them: case, scores, reason, labels, chunk and place in it
-    chunks: tuple[Path, ...]
-
-
-class KeptLists:
-    """Lists of cases as earlier reports made them, as long as the site in ``folder`` has their chunks unchanged."""
-
-    def __init__(
-        self, collection: Collection, cells: Sequence[Cell], titles: Mapping[str, str], folder: Path
-    ) -> None:
-        self._collection, self._titles, self._folder = collection, titles, folder / CHUNKS
-        self._unchanged: dict[Path, bool] = {}
-        self._metrics = {run: cell.metric for cell in cells for run in cell.runs}
-        self._keys: dict[str, bytes | None] = {}
-
-    def find(self, run: str, *data: Any) -> CaseList | None:
-        """Return the list of a run whose cases are shown with some state of the task's data, and remember that state."""
-        parts = (self._metrics.get(run), self._titles, *data)
-        self._keys[run] = self._collection.key(CaseList, [run], *parts)
-        found: CaseList | None = self._collection.reuse.find(CaseList, self._keys[run])
-        if found is None:
-            return None
-        chunks = tuple(self._folder / path.name for path in found.chunks)
-        self._unchanged |= {path: is_chunk(path) for path in chunks if path not in self._unchanged}
-        return replace(found, chunks=chunks) if all(map(self._unchanged.__getitem__, chunks)) else None
-
-    def forget(self, run: str) -> None:
-        """Do not keep the list of a run whose cases could not all be read."""
-        self._keys.pop(run, None)
-
-    def keep(self, cases: CaseList) -> None:
-        self._collection.reuse.keep(CaseList, self._keys.get(cases.run), cases)
+    chunks: tuple[str, ...]  # names
 
 
 def write_cases(
@@ -223,7 +200,6 @@ def write_cases(
     names: PageNames,
     store: ChunkStore,
     titles: Mapping[str, str] | None = None,
-    kept: KeptLists | None = None,
 ) -> tuple[dict[str, str], int]:
     """Store all cases, run by run.
 
@@ -233,17 +209,14 @@ def write_cases(
     for run, of_run in groupby(cases, key=attrgetter("run")):
         if (cell := by_run.get(run)) is None:
             continue
-        items = iter(of_run)
-        first = next(items)
-        if isinstance(first, CaseList):
-            made = first
-            store.take(made.chunks)
-        else:
-            others = (case for case in items if isinstance(case, ShownCase))
-            made = _case_list(chain([first], others), cell, store, titles or {})
-            if kept:
-                kept.keep(made)
-        runs.setdefault(run, []).append(made)
+        writer = _ListWriter(store, titles or {})
+        for case in of_run:
+            if isinstance(case, CaseList):
+                runs.setdefault(run, []).append(case)
+            else:
+                writer.add(case, cell.metric)
+        if made := writer.done(run):
+            runs.setdefault(run, []).append(made)
     lists: dict[str, str] = {}
     # The lists refer to these chunks before their contents are known.
     beside = {by_run[name].task: store.name_of(f"cases of {by_run[name].task}") for name in runs}
@@ -276,35 +249,130 @@ def write_cases(
     return lists, sum(part.n for parts in runs.values() for part in parts)
 
 
-def _case_list(
-    cases: Iterator[ShownCase], cell: Cell, store: ChunkStore, titles: Mapping[str, str]
-) -> CaseList:
-    rows: list[str] = []
-    chunks: dict[str, None] = {}
-    waiting: list[tuple[str, str]] = []  # row and text of the cases in the current pack
-    size, run = 0, ""
+class SitePages:
+    """Lists of the cases of runs for a new site, made while the runs are read, or taken from the earlier site.
 
-    def flush() -> None:
-        name = store.put_text(f"[{','.join(text for _, text in waiting)}]")
-        chunks[name] = None
-        rows.extend(f'{row[:-1]},"{name}",{place}]' for place, (row, _) in enumerate(waiting))
-        waiting.clear()
+    Args:
+        folder: the folder of the new site, before it is moved into place.
+        earlier: the folder of the earlier site, which need not exist.
+        tasks: loads the runs' tasks.
+        warn: prints a line for the user.
+        private: show everything, even against the card.
+    """
 
-    for case in cases:
-        run = case.run
-        scores = [turn.scores.get(cell.metric) for turn in case.turns]
+    def __init__(
+        self,
+        folder: Path,
+        earlier: Path,
+        tasks: ShownTasks,
+        reuse: Reuse,
+        warn: Callable[[str], None],
+        *,
+        private: bool = False,
+    ) -> None:
+        self._store, self._earlier = ChunkStore(folder / CHUNKS), earlier / CHUNKS
+        self._tasks, self.reuse, self._warn, self._private = tasks, reuse, warn, private
+        self._keys: dict[str, bytes] = {}  # by which the new lists of runs may be kept
+        self._unchanged: dict[str, bool] = {}  # of chunks of the earlier site
+        self.lists: dict[str, CaseList] = {}
+
+    def find(self, key: str, evaluation: Evaluation, content: str) -> bool:
+        run = evaluation.run
+        if not content:
+            return False
+        parts = (content, self._private, self._tasks.state(run))
+        # Loading a task takes long.
+        if not self._tasks.tried and self._take(key, self.reuse.key("cases", *parts, True)):
+            return True
+        self._keys[key] = self.reuse.key("cases", *parts, self._tasks.load(run) is not None)
+        return self._take(key, self._keys[key])
+
+    def read(self, key: str, evaluation: Evaluation, cases: Iterable[ScoredCase]) -> Iterator[ScoredCase]:
+        show = shower(key, evaluation, self._tasks.load(evaluation.run), private=self._private)
+        labels = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).labels
+        titles = {name: label.title for name, label in labels.items() if label.title}
+        writer, headline, whole = _ListWriter(self._store, titles), evaluation.headline, True
+        for stored, turns in cases:
+            yield stored, turns
+            try:
+                shown = show(stored, turns) if whole else None
+            except Exception as error:  # a plug-in cannot make the prompt
+                shown, whole = None, False
+                self._keys.pop(key, None)
+                self._warn(f"single cases of {evaluation.run} end here: {reason(error)}")
+            if shown:
+                metrics = turns[0].scores
+                writer.add(shown, headline if headline in metrics else next(iter(metrics), ""))
+        if made := writer.done(key):
+            self.lists[key] = made
+
+    def read_all(self, key: str, evaluation: Evaluation) -> None:
+        try:
+            for _ in self.read(key, evaluation, scored_cases(evaluation)):
+                pass
+        except Exception as error:  # scores can be intact while the responses that they belong to are damaged
+            self._warn(f"{evaluation.run} has no single cases: {reason(error)}")
+
+    def keep(self, key: str) -> None:
+        if key in self._keys and key in self.lists:
+            self.reuse.keep(CaseList, self._keys[key], self.lists[key])
+
+    def of(self, runs: Iterable[str]) -> list[CaseList]:
+        """Return the lists of some runs, and remove the chunks of others, whose scores turned out to be unusable."""
+        usable = set(runs)
+        lists = [made for run, made in self.lists.items() if run in usable]
+        self._store.remove_others({name for made in lists for name in made.chunks})
+        return lists
+
+    def _take(self, run: str, key: bytes) -> bool:
+        found: CaseList | None = self.reuse.find(CaseList, key)
+        paths = {name: self._earlier / f"{name}.js" for name in found.chunks} if found else {}
+        self._unchanged |= {
+            name: is_chunk(path) for name, path in paths.items() if name not in self._unchanged
+        }
+        if found is None or not all(map(self._unchanged.__getitem__, paths)):
+            return False
+        self._store.take(paths.values())
+        self.lists[run] = found
+        return True
+
+
+class _ListWriter:
+    """Packs the cases of a run."""
+
+    def __init__(self, store: ChunkStore, titles: Mapping[str, str]) -> None:
+        self._store, self._titles = store, titles
+        self._rows: list[str] = []
+        self._chunks: dict[str, None] = {}
+        # Row and text of the cases in the current pack, and the size of their texts.
+        self._waiting: list[tuple[str, str]] = []
+        self._size = 0
+
+    def add(self, case: ShownCase, metric: str | None) -> None:
+        """Add a case; ``metric`` is the one whose scores the list shows."""
+        scores = [turn.scores.get(metric or "") for turn in case.turns]
         reason = next((turn.reason for turn in case.turns if turn.reason), None)
-        labels = [[words.label_title(name, titles), text] for name, text in case.labels.items()]
+        labels = [[words.label_title(name, self._titles), text] for name, text in case.labels.items()]
         row = script_json([case.case, scores, reason and words.reason_words(reason), labels])
-        text = script_json(_case(case, store, chunks))
-        waiting.append((row, text))
-        size += len(text)
-        if size >= PACK:
-            flush()
-            size = 0
-    if waiting:
-        flush()
-    return CaseList(run, len(rows), ",".join(rows), tuple(Path(f"{name}.js") for name in chunks))
+        text = script_json(_case(case, self._store, self._chunks))
+        self._waiting.append((row, text))
+        self._size += len(text)
+        if self._size >= PACK:
+            self._flush()
+
+    def done(self, run: str) -> CaseList | None:
+        """Return the list; None without cases."""
+        if self._waiting:
+            self._flush()
+        return (
+            CaseList(run, len(self._rows), ",".join(self._rows), tuple(self._chunks)) if self._rows else None
+        )
+
+    def _flush(self) -> None:
+        name = self._store.put_text(f"[{','.join(text for _, text in self._waiting)}]")
+        self._chunks[name] = None
+        self._rows += [f'{row[:-1]},"{name}",{place}]' for place, (row, _) in enumerate(self._waiting)]
+        self._waiting, self._size = [], 0
 
 
 def _beside(

@@ -19,6 +19,7 @@ from long_context_tasks.results.lengths import FamilyLength, chances, family_len
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.sections import (
     SectionOptions,
+    Tasks,
     benchmark_sections,
     scored_runs,
     with_sections,
@@ -275,15 +276,15 @@ def heat_maps(
     collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None, failures: Failures
 ) -> "tuple[list[CellMap], list[str]]":
     """Return the cells' heat maps, and a note on cells without one; ``failures`` is updated in place."""
-    maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
+    maps, without, tasks = [], [], Tasks(SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES))
+    rows = {row["run"]: row for row in collected.collection.runs.iter_rows(named=True)}
     # Heat maps need the task's data. Sorted by task, so that each is loaded once.
     for cell in sorted(cells, key=lambda cell: cell.task):
         benchmark = catalogue.benchmark(cell.benchmark)
         if not benchmark.has_heat_maps:
             continue
-        rows = collected.collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
-            runs, _ = scored_runs(collected, wanted, rows)
+            runs, _ = scored_runs(collected, tasks, [row for run, row in rows.items() if run in cell.runs])
             # The host is dropped, so that a cell's repeats on several hosts count together.
             heat = benchmark.heat_maps([replace(run, host="") for run in runs])
         except InputError as error:

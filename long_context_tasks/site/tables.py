@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, mean_of, scale_of, turns_of_cells
+from long_context_tasks.results.cells import Cell, columns_of, mean_of, scale_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema.files import loads
@@ -254,7 +254,7 @@ def label_breakdowns(
     Labels need 2 to :data:`MOST_VALUES` values with at least two turns per value on average. ``orders``
     gives, for labels with a fixed order, their values in that order with the words for each.
     """
-    keys = [collection.key(_Groups, cell.runs, asdict(cell), orders) for cell in cells]
+    keys = [collection.key(_Groups, cell.runs, repr(cell), orders) for cell in cells]
     found: list[_Groups | None] = [collection.reuse.find(_Groups, key) for key in keys]
     missing = [place for place, groups in enumerate(found) if groups is None]
     # Task by task, because the turns of all cells need much memory.
@@ -274,7 +274,9 @@ def label_breakdowns(
 def _breakdowns(
     cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[str, list[tuple[str, Mean]]]]:
-    texts = turns["labels"].cast(pl.String()).to_list()
+    texts, columns = turns["labels"].to_list(), columns_of(turns)
+    graded = any(value not in (None, 0.0, 1.0) for value in columns["value"])
+    scale = scale_of(cell.benchmark, cell.metric, points=cell.points)
     parsed = {text: _parsed_labels(text) for text in dict.fromkeys(texts) if text}
     for name in dict.fromkeys(name for labels in parsed.values() for name in labels):
         values = [parsed[text].get(name) if text else None for text in texts]
@@ -285,17 +287,13 @@ def _breakdowns(
             continue
         shown = orders.get(name, {})
         place = {value: number for number, value in enumerate(shown)}
-        parts = (
-            turns.with_columns(pl.Series("value_of_label", values, pl.String()))
-            .drop_nulls("value_of_label")
-            .partition_by("value_of_label", as_dict=True)
-        )
-        graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
-        ordered = sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value)))
-        scale = scale_of(cell.benchmark, cell.metric, points=cell.points)
-        groups = [
-            (shown.get(value, value), mean_of(parts[(value,)], scale, graded=graded)) for value in ordered
-        ]
+        rows: dict[str | None, list[int]] = {}
+        for row, value in enumerate(values):
+            rows.setdefault(value, []).append(row)
+        groups = []
+        for value in sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value))):
+            part = {column: [cells[row] for row in rows[value]] for column, cells in columns.items()}
+            groups.append((shown.get(value, value), mean_of(part, scale, graded=graded)))
         yield name, groups
 
 

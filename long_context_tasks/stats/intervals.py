@@ -269,7 +269,7 @@ def cluster_share(
         )
     sums, sizes = cluster_sums(shares.tolist(), clusters)
     k, n = len(sums), len(shares)
-    hits = bool(np.isin(shares, (0.0, 1.0)).all())
+    hits = bool(((shares == 0) | (shares == 1)).all())
     if hits and (k == n or np.ptp(shares) == 0):
         low, high = map(float, exact_ends(np.array(round(shares.sum()) * k // n), k))
     elif k == 1:

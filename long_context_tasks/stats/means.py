@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -61,18 +61,29 @@ def mean_of_scores(
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
     (0.5, 2, 3, {'empty': 1, 'does_not_fit': 1})
     """
-    reasons = dict(Counter(score.reason for score in scores if score.reason is not None))
-    rows = [
-        (score.value, cluster, score.std)
-        for score, cluster in zip(scores, clusters, strict=True)
-        if score.value is not None
-    ]
+    values, reasons, stds = (
+        [getattr(score, name) for score in scores] for name in ("value", "reason", "std")
+    )
+    return mean_of_values(values, reasons, stds, clusters, scale=scale)
+
+
+def mean_of_values(
+    values: Sequence[float | None],
+    reasons: Iterable[str | None],
+    stds: Sequence[float],
+    clusters: Sequence[Hashable],
+    *,
+    scale: Scale | None = RATES,
+) -> Mean:
+    """Return :func:`mean_of_scores` of scores whose values, reasons and standard deviations are in columns."""
+    counts = dict(Counter(reason for reason in reasons if reason is not None))
+    rows = [row for row in zip(values, clusters, stds, strict=True) if row[0] is not None]
     if not rows:
-        return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
-    values, of_values, stds = zip(*rows, strict=True)
-    ends = interval_of_mean(values, of_values, scale=scale, stds=stds)
-    value, se = math.fsum(values) / len(values), standard_error(values, of_values, stds)
-    return Mean(value, ends.low, ends.high, len(values), len(scores), reasons, se)
+        return Mean(math.nan, math.nan, math.nan, 0, len(values), counts)
+    scored, of_values, of_stds = zip(*rows, strict=True)
+    ends = interval_of_mean(scored, of_values, scale=scale, stds=of_stds)
+    value, se = math.fsum(scored) / len(scored), standard_error(scored, of_values, of_stds)
+    return Mean(value, ends.low, ends.high, len(scored), len(values), counts, se)
 
 
 def standard_error(

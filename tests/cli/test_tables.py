@@ -10,6 +10,8 @@ import termios
 
 import pytest
 
+from long_context_tasks.cli.output import _Grid
+
 COUNTED = ["task", "host", "cases", "strict accuracy", "official accuracy", "left out", "why"]
 ROWS = [
     [f"ada_leval_{task}_128k_synthetic", host, 1234, "12.5 [1.2, 31.0]", "", 0, why]
@@ -75,3 +77,28 @@ def test_a_message_breaks_no_name_and_no_command(width: int) -> None:
     assert " ".join(line.strip() for line in lines) == message
     assert any("`lct data fetch ada_leval --file 1k`" in line for line in lines)
     assert on_a_terminal(width, f"say({message!r}, wrap=False)") == [message, ""]
+
+
+def test_the_layout_is_that_of_rich() -> None:
+    """Tables of a thousand rows are printed without rich, which takes a second for them."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    names, rows = (
+        ["name", "a number", "日本語"],
+        [["owl", "1", "naïve text of some words"], ["crow", "22", ""]],
+    )
+    table = Table(title="A title", title_justify="left", box=box.SIMPLE_HEAD)
+    for name, justify in zip(names, ("left", "right", "left"), strict=True):
+        table.add_column(name, justify=justify, width=6)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*row)
+    console = Console(width=40, force_terminal=True, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    head, body = _Grid(names, rows, [True, False, True]).laid_out("A title", 28)
+    with console.capture() as ours:
+        for style, lines in head:
+            console.print("\n".join(lines), style=style, soft_wrap=True)
+    assert (ours.get() + "\n".join(body)).split("\n") == captured.get().rstrip("\n").split("\n")

@@ -4,9 +4,10 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,8 @@ from long_context_tasks.cli import app
 from long_context_tasks.hosts.stored import AS_IN_THE_RUN
 from long_context_tasks.results import find_runs, reuse
 from long_context_tasks.results.case_pages import data_state
+from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.results.evaluations import Evaluation
 from long_context_tasks.results.reuse import Reuse
 
 CASES = 60
@@ -150,6 +153,48 @@ def test_a_page_that_somebody_changed_is_written_again(runs: Path, tmp_path: Pat
     for path in (tmp_path / "site" / "data").iterdir():
         path.write_bytes(path.read_bytes().replace(b"answer", b"ansWer"))
     assert report(runs, tmp_path / "site") == first
+
+
+def test_a_run_whose_scores_are_unusable_leaves_no_cases(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "crow", tmp_path / "alone" / "crow")
+    clean = report(tmp_path / "alone", tmp_path / "clean")
+    shutil.rmtree(runs / TIME)
+    for run in find_runs(runs / "owl").runs:
+        # The last case has a score that the stated mean does not include.
+        [samples] = run.files
+        lines = samples.read_bytes().splitlines(keepends=True)
+        lines[-1] = re.sub(rb'("\w+_accuracy\w*": )([01])\.0', rb"\g<1>0.5", lines[-1])
+        samples.write_bytes(b"".join(lines))
+    done = CliRunner().invoke(app, ["report", str(runs), "--out", str(tmp_path / "site")])
+    assert done.exit_code == 1 and "but the cases give" in done.output
+    assert {f"data/{name}" for name in places(tmp_path / "site")} == {
+        name for name in clean if name.startswith("data/")
+    }
+
+
+class Rewriting:
+    """Pages that change a file of a run while it is read."""
+
+    def find(self, key: str, evaluation: Evaluation, content: str) -> bool:
+        return False
+
+    def read(self, key: str, evaluation: Evaluation, cases: Iterable[Any]) -> Iterator[Any]:
+        yield from cases
+        if evaluation.run.model == "owl":
+            swap_two_scores(evaluation.run.files[0])
+
+    def read_all(self, key: str, evaluation: Evaluation) -> None:
+        raise AssertionError("no bundle was given")
+
+    def keep(self, key: str) -> None:
+        pass
+
+
+def test_nothing_is_kept_of_a_file_that_changes_while_it_is_read(runs: Path, tmp_path: Path) -> None:
+    store = Reuse(tmp_path / "kept.sqlite")
+    collected = collect_with_files([runs], reuse=store, pages=Rewriting())
+    models = {collected.evaluations[key].run.model for key in collected.collection.contents}
+    assert len(collected.evaluations) == 5 and models == {"crow", "jay"}
 
 
 def test_the_state_of_the_data_changes_with_a_file(

@@ -326,25 +326,26 @@ def _scores(
     sample: Mapping[str, Any], turns: int
 ) -> tuple[dict[str, tuple[float | None, ...]], tuple[str | None, ...]]:
     """Return the scores of all turns by metric, and each turn's reason; dialogues have a list per key."""
-    keys = tuple(key for key in sample.get("metrics", ()) if key in sample)
+    keys = tuple(filter(sample.__contains__, sample.get("metrics", ())))
     if "n" not in keys:
         return {}, ()
-    dialogue = isinstance(sample["n"], list)
-    values = {key: tuple(sample[key]) if dialogue else (sample[key],) for key in keys}
-    if any(len(of_turns) != turns for of_turns in values.values()):
-        raise ValueError(f"metrics of other turns than its {turns}")
     metrics, counts = _metrics_and_counts(keys)
-    reasons = tuple(
-        next((key.removeprefix("n_") for key in counts if values[key][turn]), None) for turn in range(turns)
-    )
-    return {name: values[name] for name in metrics}, reasons
+    rows = [sample]
+    if isinstance(sample["n"], list):
+        used = (*metrics, *counts)
+        rows = [dict(zip(used, row, strict=True)) for row in zip(*map(sample.get, used), strict=True)]
+    if len(rows) != turns:
+        raise ValueError(f"metrics of {len(rows)} turns, and {turns} responses")
+    reasons = tuple(next((counts[key] for key in counts if row[key]), None) for row in rows)
+    return {name: tuple(row[name] for row in rows) for name in metrics}, reasons
 
 
 # All samples of a run have the same keys.
 @lru_cache(maxsize=64)
-def _metrics_and_counts(keys: tuple[str, ...]) -> tuple[list[str], list[str]]:
+def _metrics_and_counts(keys: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    """Return the metrics, and the counts of reasons with the reason of each."""
     counts = [key for key in keys if key.startswith("n_") and key not in ("n_scored", "n_truncated")]
-    return metric_names(list(keys)), counts
+    return metric_names(list(keys)), {key: key.removeprefix("n_") for key in counts}
 
 
 def _likelihood(response: Any) -> float:
