@@ -41,5 +41,6 @@ def installed(folder: Path) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for cached in (catalogue._found, catalogue._every_option, catalogue.task_specs, catalogue._by_name):
+    specs = (catalogue.task_specs, catalogue.synthetic_tasks, catalogue._by_name)
+    for cached in (catalogue._found, catalogue._every_option, *specs):
         cached.cache_clear()

@@ -358,6 +358,7 @@ def task_specs() -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
+@lru_cache
 def synthetic_tasks(source: Source = "seed") -> tuple[TaskSpec, ...]:
     """Return the plain tasks on texts written (or recast) from a seed that take any length, in the order of the cards.
 

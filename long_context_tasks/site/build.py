@@ -262,14 +262,11 @@ def _plotly() -> Path:
 def replaced(place: Path) -> Iterator[Path]:
     """Yield a folder to write a site into, and exchange its contents with those of an earlier site if the block succeeds.
 
-    Args:
-        place: new, empty, or with an earlier site; other files in it are kept.
-
-    Raises:
-        InputError: the folder has other contents or cannot be written.
-
     If the block fails, the earlier site is kept. Other people's files in the folder are never moved. A report that
     is killed leaves its own two folders, which the next one clears.
+
+    Raises:
+        InputError: ``place`` is neither new, empty nor an earlier site, or cannot be written.
     """
     remedy = "choose another folder with --out"
     if place.exists() and not place.is_dir():
