@@ -148,9 +148,9 @@ async def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
     """Ask once for the missing bytes and append them; start from the beginning if the server ignores the range."""
     import aiohttp
 
-    from long_context_tasks.judges.client import proxy_of
+    from long_context_tasks.judges.client import checked_proxy
 
-    proxy_of(url)  # refuses an address that cannot be one, before an error quotes it with its password
+    checked_proxy(url)
     start, version = _arrived(url, path)
     # A compressed transfer could not be resumed at a byte of the file.
     headers = {"Accept-Encoding": "identity"}

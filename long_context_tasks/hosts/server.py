@@ -6,7 +6,6 @@ count tokens in ``/tokenize``. If a server has neither, or fails, the run contin
 
 import logging
 import os
-import re
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0  # for everything but long texts: a server that is up answers at once
 _COUNT_SECONDS = 60.0  # a server needs some seconds for a million tokens
-_ENDPOINT = re.compile(r"(?:/chat)?/completions/*$|/+$")
 _REMEDY = "prompts are checked only with lct_window and lct_tokenizer"
 
 
@@ -72,7 +70,9 @@ def find_server(url: str, model: str, key: str | None = None) -> Server | None:
     of the environment by default, which hosts send to the same address.
     """
     key = os.environ.get("OPENAI_API_KEY", "") if key is None else key
-    api = _ENDPOINT.sub("", url)
+    api = url.rstrip("/")
+    if api.endswith("/completions"):
+        api = api.removesuffix("/completions").removesuffix("/chat")
     root = api.removesuffix("/v1")
     try:
         window, field = _window_in_models(_said(f"{api}/models", key, _SECONDS), model), "prompt"

@@ -330,7 +330,22 @@ def _same_model(asked: str, served: str) -> bool:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy for a URL (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``), or None."""
+    """Return the proxy for a URL that is asked by HTTP, or None."""
+    proxy = checked_proxy(url)
+    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        raise InputError(
+            f"the proxy {shown_proxy(proxy)} from the environment does not use HTTP; set an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
+            f"or exclude {urlsplit(url).hostname} with NO_PROXY"
+        )
+    return proxy
+
+
+def checked_proxy(url: str) -> str | None:
+    """Return the proxy for a URL (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``), or None.
+
+    Raises:
+        InputError: it is not an address. Libraries quote such a one, with its password, in their errors.
+    """
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -342,16 +357,10 @@ def proxy_of(url: str) -> str | None:
         complete = at.hostname and at.port != 0 and at.path in ("", "/") and not at.query and not at.fragment
     except ValueError:  # the port is not a number
         complete = False
-    # Libraries quote such an address, with its password, in their errors.
     if not complete:
         raise InputError(
             "the proxy from the environment is not an address such as http://USER:PASSWORD@HOST:PORT; correct HTTPS_PROXY, HTTP_PROXY or "
             "ALL_PROXY, and write special characters of its password as in a URL (# as %23)"
-        )
-    if at.scheme not in ("http", "https"):
-        raise InputError(
-            f"the proxy {shown_proxy(proxy)} from the environment does not use HTTP; set an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
-            f"or exclude {parts.hostname} with NO_PROXY"
         )
     return proxy
 

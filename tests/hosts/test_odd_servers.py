@@ -19,6 +19,7 @@ from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks.ada_leval.reading import extract_bestanswer_strict
 from long_context_tasks.benchmarks.downloads import fetch_file
+from long_context_tasks.hosts.opencompass.configs import served_model
 from long_context_tasks.hosts.server import find_server
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import check_judge
@@ -349,7 +350,10 @@ def test_a_proxy_that_is_no_address(
     with pytest.raises(InputError, match="the proxy from the environment is not an address") as second:
         fetch_file(["http://data.invalid/x"], tmp_path / "x", attempts=1)
     assert find_server("http://server.invalid/v1", "m") is None
-    assert not quoted(tmp_path, first.value, second.value, caplog.text)
+    monkeypatch.setenv("LCT_API_BASE", "http://server.invalid/v1")
+    with pytest.raises(InputError, match="the proxy from the environment is not an address") as third:
+        served_model()
+    assert not quoted(tmp_path, first.value, second.value, third.value, caplog.text)
 
 
 OWN_MARKS = body(content="<plan>A1 or A3</plan>Answer: A2")

@@ -71,6 +71,10 @@ def is_served() -> bool:
         raise InputError(
             "LCT_API_BASE: the address holds a user name, password, key or query; leave them out, and put a key into OPENAI_API_KEY"
         )
+    if base:
+        from long_context_tasks.judges.client import checked_proxy
+
+        checked_proxy(base)
     return bool(base)
 
 
