@@ -69,12 +69,12 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
 
-def test_tasks_model_and_repeats_from_the_environment(read: Read) -> None:
+def test_tasks_model_and_repeats_from_the_environment(read: Read, tmp_path: Path) -> None:
     """The host's own --dataset-num-runs has no effect beside a config file."""
     tasks = ["ada_leval_tsort_2k", "ada_leval_bestanswer_1k_front", "ada_leval_tsort_2k_ppl"]
-    config, text = read(
-        "eval_ada_leval.py", TASKS=", ".join(tasks), MODEL="/models/tiny-one/", WORKERS="3", RUNS="2"
-    )
+    model = tmp_path / "tiny-one"
+    model.mkdir()
+    config, text = read("eval_ada_leval.py", TASKS=", ".join(tasks), MODEL=f"{model}/", WORKERS="3", RUNS="2")
     assert names(config) == tasks and "lct_n" not in config.datasets[0]
     inferencers = [dataset["infer_cfg"]["inferencer"]["type"] for dataset in config.datasets]
     assert [name.rsplit(".")[-1] for name in inferencers] == [*["CaseGenInferencer"] * 2, "CasePPLInferencer"]
@@ -84,9 +84,9 @@ def test_tasks_model_and_repeats_from_the_environment(read: Read) -> None:
     assert config.infer["partitioner"]["num_worker"] == 3
     # Nothing is written down but what runs.
     assert len(text.splitlines()) < 200
-    [model] = read("eval_ada_leval.py", TEMPERATURE="0.6", TOP_P="0.9")[0].models
-    assert model["abbr"] == "tiny-one_t0.6_p0.9"
-    assert model["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
+    [warm] = read("eval_ada_leval.py", TEMPERATURE="0.6", TOP_P="0.9")[0].models
+    assert warm["abbr"] == "tiny-one_t0.6_p0.9"
+    assert warm["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
 
 
 def test_a_variant_as_an_option_is_part_of_the_name(read: Read) -> None:
@@ -213,7 +213,7 @@ def test_one_file_for_every_kind_of_model(
 
 
 def test_another_attention_is_part_of_the_name(read: Read) -> None:
-    variables = {"MODEL": "/models/vicuna", "ATTENTION": "infllm,n_local=1024", "WINDOW": "12345"}
+    variables = {"MODEL": "lmsys/vicuna", "ATTENTION": "infllm,n_local=1024", "WINDOW": "12345"}
     [model] = read("models/lct_model.py", **variables)[0].models
     assert model["type"].endswith("task.AttentionModel") and model["max_seq_len"] == 12345
     assert dict(model["attention"]) == {"name": "infllm", "n_local": "1024"}
