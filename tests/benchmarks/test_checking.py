@@ -105,7 +105,7 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (CARD, "tasks:\n", "data: {base_url: 'file:/data'}\ntasks:\n", "file:/data cannot be fetched; give an address"),
         (CARD, "    chance", "    judged: true\n    chance", "give it both judged: true and a Judging"),
         (CARD, "tasks:\n", "points: {exact: [0, 10]}\ntasks:\n", "[0, 10] on the card and none in LoadedTask"),
-        (DATA, "float(response.strip() ==", "draw() + 0 * float(response.strip() ==", "gives another score when it is called again"),
+        (DATA, "float(response.strip() ==", "draw() + 0 * float(response.strip() ==", "gives a different score when it is called again"),
         (DATA, "max(2, (length - 40)", "max(2, (length + 400)", "tokens are more than the 1k of the name"),
         (DATA, "tokenizer = get_tokenizer(CL100K)", "tokenizer = get_tokenizer({1000: CL100K, 4000: CL100K}[length])", "registers_keys_any: correct KeyError: 2345"),
         (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 9"), "its default is 9, but 99 in the settings of registers_keys"),

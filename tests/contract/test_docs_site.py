@@ -23,6 +23,7 @@ PACKAGE = ROOT / "long_context_tasks"
 PAGES = sorted(DOCS.rglob("*.md"))
 OF_TESTS = {
     "LCT_COLLECT_CASES",
+    "LCT_REPORT_RUNS",
     "LCT_COLLECT_CHARACTERS",
     "LCT_COLLECT_RUNS",
     "LCT_OVERHEAD_CASES",

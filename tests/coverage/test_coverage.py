@@ -295,7 +295,7 @@ def test_replies_without_a_score_stay_outside_and_are_reported(tmp_path: Path) -
     # Those without a score were asked for twice.
     assert calls == 4 * (8 + 2 * 2) + 1
     assert result.exit_code == 0 and "8 of 40 chunks have no judgement" in result.output
-    assert "8 replies hold no score" in result.output and "other seeds" in result.output
+    assert "8 replies hold no score" in result.output and "different seeds" in result.output
     assert "run the same command again" not in result.output
     assert "100.0*" in result.output and "* only of the chunks that were judged" in result.output
     [group] = found["groups"]
