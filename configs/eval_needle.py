@@ -2,8 +2,7 @@
 
 By default: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
 
-    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=needle_plain_500; or
-                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch needle`)
+    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=needle_plain_500
     LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 

@@ -54,8 +54,7 @@ _EVAL = '''\
 
 {about}
 
-    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS={example}; or
-                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)
+    LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS={example}{official}
     LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 
@@ -139,7 +138,12 @@ def _dataset_file(benchmark: str, group: str, tasks: Sequence[str]) -> str:
 
 def _eval_file(benchmark: str) -> str:
     about = _SYNTHETIC if small_synthetic_tasks(benchmark) else _PUBLISHED
+    official = (
+        "; or\n                LCT_TASKS=official for all tasks on the published files "
+        f"(LCT_DATA_DIR, or `lct data fetch {benchmark}`)"
+    )
     return _EVAL.format(
+        official=official if f"{benchmark}_gen" in task_groups(benchmark) else "",
         note=_CODE_NOTE,
         title=catalogue.card(benchmark).title,
         benchmark=benchmark,
