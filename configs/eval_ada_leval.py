@@ -4,7 +4,7 @@ By default: a few synthetic cases of up to 4k tokens, with the demo model, on th
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_tsort_1k; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch ada_leval`)
-    LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
+    LCT_N       cases of each task (4 by default; all, or the official subsets, if LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 
 See eval_all.py for the other variables. The command ends with status 1 when a result is missing.

@@ -5,7 +5,7 @@ Data: LCT_DATA_DIR, or `lct data fetch openai_mrcr`. Responses are judged if a j
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=openai_mrcr_2needle_8k; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch openai_mrcr`)
-    LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
+    LCT_N       cases of each task (4 by default; all, or the official subsets, if LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 
 See eval_all.py for the other variables. The command ends with status 1 when a result is missing.

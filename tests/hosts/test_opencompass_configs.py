@@ -63,7 +63,7 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     place = tmp_path / "site-packages" / "long_context_tasks" / "configs"
     configs = Path(shutil.copytree(CONFIGS, place)) if wheel else CONFIGS
     config, _ = read(configs / "eval_ada_leval.py")
-    assert {dataset["lct_n"] for dataset in config.datasets} == {5}
+    assert {dataset["lct_n"] for dataset in config.datasets} == {4}
     assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
     assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.task.DemoModel"
     assert config.summarizer["type"].endswith("CaseSummarizer")

@@ -274,7 +274,7 @@ def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
     """Return the datasets for ``eval_<benchmark>.py``: LCT_TASKS, or a few cases of the default tasks."""
     if wanted_names():
         return _chosen(_specs_of(benchmark), ())
-    return _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 5))
+    return _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 4))
 
 
 def suite_datasets() -> list[dict[str, Any]]:
