@@ -79,6 +79,7 @@ def test_a_terminal_shows_the_bar_of_the_newest_log(tmp_path: Path) -> None:
     """The work goes on when the terminal has shown its first line, and ends when it has shown its second."""
     (tmp_path / "of an earlier run.out").write_text("old")
     os.utime(tmp_path / "of an earlier run.out", (0, 0))
+    (tmp_path / "deleted.out").symlink_to(tmp_path / "nowhere")  # cannot be read, like a log that was moved
     console, terminal = os.openpty()
     work = subprocess.Popen(
         [sys.executable, "-c", _WORK, str(tmp_path)], stdin=subprocess.PIPE, stderr=terminal, bufsize=0

@@ -62,9 +62,12 @@ def shown_logs(folder: Path) -> Iterator[None]:
     def show() -> None:
         shown = ""
         while not ended.wait(1.0 if in_place else _SILENT_SECONDS):
-            times = {log: log.stat().st_mtime for log in folder.rglob("*.out")}
-            newest = max(times, key=times.__getitem__, default=None)
-            if newest is None or times[newest] < started or (line := last_line(newest)) == shown:
+            try:
+                times = {log: log.stat().st_mtime for log in folder.rglob("*.out")}
+                newest = max(times, key=times.__getitem__, default=None)
+                if newest is None or times[newest] < started or (line := last_line(newest)) == shown:
+                    continue
+            except OSError:  # someone deletes or moves a log during the run
                 continue
             shown = line
             room = shutil.get_terminal_size().columns - 1
