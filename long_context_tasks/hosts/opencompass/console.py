@@ -63,11 +63,11 @@ def shown_logs(folder: Path) -> Iterator[None]:
         shown = ""
         while not ended.wait(1.0 if in_place else _SILENT_SECONDS):
             try:
-                times = {log: log.stat().st_mtime for log in folder.rglob("*.out")}
+                times = {log: log.stat().st_mtime for log in folder.rglob("*.out") if log.is_file()}
                 newest = max(times, key=times.__getitem__, default=None)
                 if newest is None or times[newest] < started or (line := last_line(newest)) == shown:
                     continue
-            except OSError:  # someone deletes or moves a log during the run
+            except OSError:  # a log that was deleted since it was found
                 continue
             shown = line
             room = shutil.get_terminal_size().columns - 1
