@@ -1,6 +1,7 @@
 """Installed packages that bring benchmarks, for tests: a folder with a ``.dist-info`` is as good as a wheel."""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ def installed(folder: Path) -> Iterator[None]:
     """Let this process find the packages in a folder, and the benchmarks that they bring."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
+        # Bytecode is told from its source by length and whole second: an edited file may look the same.
+        patch.setattr(sys, "dont_write_bytecode", True)
         _forget()
         try:
             yield
