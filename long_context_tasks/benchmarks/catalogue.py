@@ -128,10 +128,13 @@ class ReadOnlyBenchmark(Benchmark):
 
     def parse_task(self, name: str) -> TaskSpec:
         """Return the task of a name that begins with the benchmark's."""
-        task, length = name.removeprefix(f"{self.name}_"), ""
-        # niah_single_1 ends in a number that is not a length.
-        if match := re.fullmatch(r"(.+)_(\d{3,}|\d+[km])", task, re.ASCII):
-            task, length = match.groups()
+        # niah_single_1 ends in a number that is not a length. Names of files contain the task, which may be a stranger's.
+        match = re.fullmatch(
+            r"([\w.+-]{1,100}?)(?:_([0-9]{3,}|[0-9]+[km]))?", name.removeprefix(f"{self.name}_")
+        )
+        if match is None:
+            raise InputError("the name has other characters than letters, digits, -, + and .")
+        task, length = match[1], match[2] or ""
         for pattern, card in self.card.tasks.items():
             if fnmatch.fnmatchcase(task, pattern):
                 return TaskSpec(self.name, task, length, card=card, variants=())

@@ -4,7 +4,6 @@ Prompts and scores are the host's: a card says only where a host's files hold th
 ``own_tasks.yaml`` has our cards, and ``--cards`` of ``lct report`` adds a user's.
 """
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import DAMAGE, Found, OtherTask, StoredCase, StoredRun, number_of, short
 from long_context_tasks.schema import InputError, format_length
 from long_context_tasks.schema.card import Card, Source, TaskCard
+from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.response import NOT_SCORED, Response
 
@@ -60,6 +60,10 @@ class OwnCard(Card):
         return int(match[1]) * self.kilo ** ("", "k", "m").index(match[2]) or None
 
 
+# A sample's id, repeat, score as the host states it, response and fields.
+Sample = tuple[str, int, Any, str | None, Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class OwnTask:
     """A host's task of one length, if it has lengths."""
@@ -72,27 +76,31 @@ class OwnTask:
     mean_key: str  # the host's key of the mean
     mean: float  # the host's mean on our scale
 
-    def has(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether a sample is of this length."""
-        name = self.owner.length_field
-        return not name or self.owner.tokens(fields[name]) == self.length
-
-    def case(
-        self, case: str, value: Any, text: str | None, fields: Mapping[str, Any], **of_host: Any
-    ) -> StoredCase:
-        """Build a case from the host's score, the response and the fields of its sample."""
-        known = {**fields, **self.groups}
-        number = number_of(value) / self.card.scale
-        shared = self.owner.cluster and str(known[self.owner.cluster])  # may be a whole document
-        return StoredCase(
-            id=case,
-            responses=(Response(text),),
-            scores={self.card.headline: (number,)},
-            reasons=(NOT_SCORED if math.isnan(number) else None,),
-            cluster=hashlib.sha256(shared.encode("utf-8", "replace")).hexdigest()[:16] if shared else None,
-            labels={name: known[name] for name in self.owner.labels if name in known},
-            **of_host,
-        )
+    def cases(self, run: StoredRun, samples: Callable[..., Iterator[Sample]]) -> Iterator[StoredCase]:
+        """Yield the cases of this length; ``samples`` reads those of all lengths, given the run and the task."""
+        owner = self.owner
+        try:
+            for case, repeat, value, text, fields in samples(run, self):
+                if owner.length_field and owner.tokens(fields[owner.length_field]) != self.length:
+                    continue
+                known = {**fields, **self.groups}
+                number = number_of(value) / self.card.scale
+                shared = owner.cluster and str(known[owner.cluster])  # may be a whole document
+                yield StoredCase(
+                    id=case,
+                    repeat=repeat,
+                    responses=(Response(text),),
+                    scores={self.card.headline: (number,)},
+                    reasons=(NOT_SCORED if math.isnan(number) else None,),
+                    cluster=text_key(shared) if shared else None,
+                    labels={name: known[name] for name in owner.labels if name in known},
+                )
+        except InputError:
+            raise
+        except Exception as error:  # readers of a damaged archive raise almost anything
+            raise InputError(
+                f"{run.result_file}: damaged, or not a result as the card has it ({short(error)}); run again, or evaluate with the host's -m eval -r"
+            ) from error
 
 
 def _by_length(
@@ -100,9 +108,6 @@ def _by_length(
 ) -> Iterator[OwnTask]:
     groups = {key: value for key, value in match.groupdict().items() if value is not None}
     task = groups.get("task", match[0])
-    # It becomes a part of names of files, and a run may come from a stranger.
-    if not re.fullmatch(r"[\w.+-]{1,100}", task):
-        raise ValueError("the name has other characters than letters, digits, -, + and .")
     name = f"{owner.name}_{task}"
     card = catalogue.READ_ONLY[owner.name].parse_task(name).card
     assert isinstance(card, OwnTaskCard)
@@ -124,13 +129,12 @@ def own_runs(
     name: str,
     means: Mapping[str, Any],
     settings: Mapping[str, Any],
-    n_cases: int,
-    read: Callable[..., Iterator[StoredCase]],  # given the run and ``task``
+    samples: Callable[..., Iterator[Sample]],
     **of_host: Any,
 ) -> list[Found]:
     """Return a host's result as a run for each length with a mean in ``means`` (its numbers by key), or as another task without a card.
 
-    ``n_cases`` is the total over lengths. If the task does not match its card, return a message, so that the file's others are still read.
+    If the task does not match its card, return a message, so that the file's others are still read.
     """
     host, label, provenance = of_host["host"], of_host.pop("label"), of_host.pop("provenance")
     # The last card is the user's.
@@ -143,14 +147,15 @@ def own_runs(
             place = f"{of_host['result_file']}: {name[:80]!r}"
             return [f"{place} is not as the card {owner.name} has it ({short(error)})"]
         # The samples of all lengths and filters are in one file.
-        provenance = {**provenance, "n_samples": None, "n_cases_available": n_cases // len(tasks) or None}
+        n = (provenance.get("n_cases_available") or 0) // len(tasks) or None
+        provenance = {**provenance, "n_samples": None, "n_cases_available": n}
         return [
             StoredRun(
                 task=task.name,
                 version=owner.version,
                 label=f"{label}_{task.length or ''}",
                 provenance=provenance,
-                read=partial(read, task=task),
+                read=partial(task.cases, samples=samples),
                 numbers={task.card.headline: task.mean},
                 headline=task.card.headline,
                 points=tuple(owner.points),

@@ -72,7 +72,7 @@ def by_cards(host: str, name: str, means: dict[str, Any], settings: dict[str, An
     """What the cards make of a host's result."""
     common: dict[str, Any] = {"model": "owl", "options": {}, "folder": DATA, "made": "now", "files": ()}
     common |= {"host": host, "label": "", "provenance": {}, "result_file": DATA}
-    return own_runs(name, means, settings, 0, lambda run, task: iter(()), **common)
+    return own_runs(name, means, settings, lambda run, task: iter(()), **common)
 
 
 def lct(*words: object) -> str:

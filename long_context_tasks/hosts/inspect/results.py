@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
 from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, run_with, short
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
@@ -67,8 +67,7 @@ def _headers(path: Path) -> list[Found]:
         log.eval.task,
         {name: metric.value for score in scores for name, metric in score.metrics.items()},
         log.eval.task_args,
-        log.eval.dataset.samples or 0,
-        _read_own,
+        _own_samples,
         result_file=path,
         options={"version": log.eval.task_version} if log.eval.task_version else {},
         **_common(path, log),
@@ -105,6 +104,7 @@ def _common(path: Path, log: Any) -> dict[str, Any]:
             "task_id": spec.task_id,
             "stopped": None if log.status == "success" else log.status,
             "limit": spec.config.limit,
+            "n_cases_available": spec.dataset.samples,
             "started": log.stats.started_at,
             "completed": log.stats.completed_at,
         },
@@ -118,22 +118,13 @@ def _common(path: Path, log: Any) -> dict[str, Any]:
     }
 
 
-def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
-    from inspect_ai.log import read_eval_log_samples
+def _own_samples(run: StoredRun, _: OwnTask) -> Iterator[Sample]:
     from inspect_ai.scorer import value_to_float
 
-    [path] = run.files
-    try:
-        for sample in read_eval_log_samples(
-            str(path), all_samples_required=False, exclude_fields=_LONG - {"output"}
-        ):
-            if not task.has(sample.metadata):
-                continue
-            score = next(iter((sample.scores or {}).values()), None)  # None if the sample failed
-            value, text = score and value_to_float()(score.value), sample.output.completion
-            yield task.case(str(sample.id), value, text, sample.metadata, repeat=sample.epoch - 1)
-    except Exception as error:
-        raise InputError(f"{path}: damaged, or not a log as the card has it ({short(error)})") from error
+    for sample in _samples(run, _LONG - {"output"}):
+        score = next(iter((sample.scores or {}).values()), None)  # None if the sample failed
+        value = score and value_to_float()(score.value)
+        yield str(sample.id), sample.epoch - 1, value, sample.output.completion, sample.metadata
 
 
 def _numbers(log: Any) -> dict[str, float]:
@@ -149,15 +140,19 @@ def _numbers(log: Any) -> dict[str, float]:
     }
 
 
-def _read(run: StoredRun) -> Iterator[StoredCase]:
+def _samples(run: StoredRun, without: set[str]) -> Iterator[Any]:
     from inspect_ai.log import read_eval_log_samples
 
     [path] = run.files
+    return read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=without)
+
+
+def _read(run: StoredRun) -> Iterator[StoredCase]:
     try:
-        for sample in read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_LONG):
-            yield _case(sample)
+        yield from map(_case, _samples(run, _LONG))
     except Exception as error:
-        raise InputError(f"{path}: damaged, or no log of our tasks ({short(error)}); run again") from error
+        place = run.files[0]
+        raise InputError(f"{place}: damaged, or no log of our tasks ({short(error)}); run again") from error
 
 
 def _case(sample: Any) -> StoredCase:

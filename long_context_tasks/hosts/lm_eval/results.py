@@ -15,7 +15,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.dialogue import Dialogue
-from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -156,7 +156,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
 
 def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[str, Any]:
     """Return the fields shared by runs of our tasks and of native lm-eval tasks."""
-    settings = row.get("config") or {}
+    settings, counts = row.get("config") or {}, (row.get("n-samples") or {}).get(task) or {}
     return {
         "provenance": {
             "host_version": row.get("lm_eval_version"),
@@ -164,7 +164,8 @@ def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[st
             **{name: row.get(name) for name in _OF_COMMAND},
             **{name: settings.get(name) for name in _OF_SETTINGS},
             "generation_kwargs": row["configs"][task].get("generation_kwargs"),
-            "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
+            "n_samples": counts.get("effective"),
+            "n_cases_available": counts.get("original"),
         },
         "host": LM_EVAL,
         "model": model_name({**row, "model_name": row.get("model_name") or path.parent.name}),
@@ -183,8 +184,7 @@ def _own_runs(
         name.rpartition("::")[2],
         row.get("results", {}).get(name, {}),
         config.get("metadata") or {},
-        ((row.get("n-samples") or {}).get(name) or {}).get("original") or 0,
-        _read_own,
+        _own_samples,
         label="_".join([*name.split("::"), time]),
         files=files,
         result_file=path,
@@ -193,19 +193,14 @@ def _own_runs(
     )
 
 
-def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
+def _own_samples(run: StoredRun, task: OwnTask) -> Iterator[Sample]:
     metric, _, name = task.mean_key.partition(",")
-    for place, sample in _samples(run):
-        try:
-            if name != sample.get("filter", "none") or not task.has(sample["doc"]):
-                continue
+    for _, sample in _samples(run):
+        if name == sample.get("filter", "none"):
             # The hash keeps cases apart that were made with different tokenizers.
-            case = f"{sample['doc_id']}-{str(sample['doc_hash'])[:8]}"
-            text = sample["filtered_resps"][0]
-            # A multiple-choice task has numbers instead.
-            yield task.case(case, sample[metric], text if isinstance(text, str) else None, sample["doc"])
-        except DAMAGE as error:
-            raise InputError(f"{place}: not a sample as the card has it ({short(error)})") from error
+            case, text = f"{sample['doc_id']}-{str(sample['doc_hash'])[:8]}", sample["filtered_resps"][0]
+            # Samples of other lengths lack the metric. A multiple-choice task has numbers instead of a text.
+            yield case, 0, sample.get(metric), text if isinstance(text, str) else None, sample["doc"]
 
 
 def _read(run: StoredRun, likely: bool) -> Iterator[StoredCase]:

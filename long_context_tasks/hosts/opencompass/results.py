@@ -7,7 +7,7 @@ name itself.
 """
 
 import ast
-import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ import ijson
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import is_count, metric_of
 from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
-from long_context_tasks.hosts.own_tasks import OwnTask, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
     DAMAGE,
@@ -36,6 +36,7 @@ from long_context_tasks.hosts.stored import (
     word_of,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.schema.files import content_of, loads, shallow
 from long_context_tasks.schema.response import from_stored_form
 
@@ -306,51 +307,41 @@ def _own_runs(setup: Setup, model: str, datasets: Mapping[str, Sequence[Path]]) 
     common |= {"folder": setup.folder, "made": setup.folder.name, "provenance": of_model}
     parts: dict[str, list[StoredRun]] = {}
     for name, files in datasets.items():
-        result_file = setup.folder / "results" / model / f"{name}.json"
-        try:
-            result = _result(result_file)
-        except (OSError, ValueError):
-            result = {}  # reading the cases reports it
-        paths = {"files": tuple(files), "result_file": result_file}
-        for run in own_runs(name, result, {}, 0, _read_own, **common, **paths):
+        paths = {"files": tuple(files), "result_file": setup.folder / "results" / model / f"{name}.json"}
+        for run in own_runs(name, {}, {}, _own_samples, **common, **paths):
             if isinstance(run, StoredRun):
                 parts.setdefault(run.task, []).append(run)
             else:
                 yield run
     for task, runs in parts.items():
         files = tuple(file for run in runs for file in run.files)
-        # Each part is checked against its own mean.
-        yield replace(
-            runs[0], label=f"{model}/{task}", files=files, read=partial(_read_parts, runs=runs), numbers={}
-        )
+        read = partial(_of_parts, runs=runs)
+        yield replace(runs[0], label=f"{model}/{task}", files=files, read=read, numbers={})
 
 
-def _read_parts(_: StoredRun, runs: Sequence[StoredRun]) -> Iterator[StoredCase]:
+def _of_parts(_: StoredRun, runs: Sequence[StoredRun]) -> Iterator[StoredCase]:
     return (case for run in runs for case in run.cases())
 
 
-def _read_own(run: StoredRun, task: OwnTask) -> Iterator[StoredCase]:
+def _own_samples(run: StoredRun, task: OwnTask) -> Iterator[Sample]:
     file = run.result_file or Path()
-    try:
-        details = loads(content_of(file)).get("details") or {}
-        contents = [loads(content_of(path)) for path in run.files]
-        rows = [content[str(number)] for content in contents for number in range(len(content))]
-        values = []
-        for number, row in enumerate(rows):
-            detail = details[number] if isinstance(details, list) else details.get(str(number), {})
-            values.append(_own_value(task, row, detail))
-            # Without the gold answer, two versions of a data set would share their cases.
-            gold = hashlib.sha256(str(row.get("gold")).encode("utf-8", "replace")).hexdigest()[:8]
-            yield task.case(f"{file.stem}-{number}-{gold}", values[-1], str(single(row["prediction"])), row)
-    except (OSError, *DAMAGE) as error:
+    result = loads(content_of(file))
+    details = result.get("details") or {}
+    contents = [loads(content_of(path)) for path in run.files]
+    rows = [content[str(number)] for content in contents for number in range(len(content))]
+    values = []
+    for number, row in enumerate(rows):
+        detail = details[number] if isinstance(details, list) else details.get(str(number), {})
+        values.append(_own_value(task, row, detail))
+        # Without the gold answer, two versions of a data set would share their cases.
+        case = f"{file.stem}-{number}-{text_key(str(row.get('gold')))[:8]}"
+        yield case, 0, values[-1], str(single(row["prediction"])), row
+    stated = next((value for key, value in result.items() if task.card.mean.fullmatch(key)), math.nan)
+    stated, mean = (number / task.card.scale for number in (stated, sum(values) / max(len(values), 1)))
+    # Each part is checked against its own mean. Some evaluators round percentages to two digits.
+    if not abs(mean - stated) <= 6e-5:
         raise InputError(
-            f"{file}: not a result as the card has it ({short(error)}); evaluate with the host's -m eval -r"
-        ) from error
-    mean = sum(values) / max(len(values), 1) / task.card.scale
-    # Some evaluators round percentages to two digits.
-    if not abs(mean - task.mean) <= 6e-5:
-        raise InputError(
-            f"{file}: the mean is {task.mean:.6g}, but the cases give {mean:.6g}; evaluate again with the host's -m eval -r"
+            f"{file}: the mean is {stated:.6g}, but the cases give {mean:.6g}; evaluate again with the host's -m eval -r"
         )
 
 
