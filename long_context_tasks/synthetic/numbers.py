@@ -15,6 +15,8 @@ MONTHS = (
 
 SHARE = 0.38  # fraction of numbers that may be answers
 _MASK = (1 << 64) - 1
+_LIMIT = SHARE * (1 << 24)
+_TRIES = range(40)  # a small range may have no number of a part
 
 
 def in_words(number: int, *, link: str = " and ", dash: str = "-") -> str:
@@ -50,7 +52,7 @@ class _Parts(dict[int, bool]):
         # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not fall in the same part.
         mixed = ((number ^ self._key) * 0x9E3779B97F4A7C15) & _MASK
         mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
-        asked = self[number] = (mixed >> 40) < SHARE * (1 << 24)
+        asked = self[number] = (mixed >> 40) < _LIMIT
         return asked
 
 
@@ -64,6 +66,7 @@ class DividedNumbers:
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
         self.random, self._parts = random, _Parts(key & _MASK)
+        self._ranges: dict[tuple[int, int, bool], list[int]] = {}
 
     def is_asked(self, number: int) -> bool:
         """Return whether a number may be an answer."""
@@ -76,7 +79,7 @@ class DividedNumbers:
         """
         # This is the innermost loop of all abstracts; local names are faster.
         ratio, random, parts = log((high + 1) / low), self.random, self._parts
-        for _ in range(40):  # a small range may have no such number
+        for _ in _TRIES:
             number = int(low * exp(random() * ratio))
             if number > high:  # noqa: PLR1730 (a call costs as much as the rest)
                 number = high
@@ -89,5 +92,8 @@ class DividedNumbers:
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
         """Draw uniformly from ``low`` to ``high``; None if no number in the range belongs to that part."""
-        found = [number for number in range(low, high + 1) if self._parts[number] is asked]
+        found = self._ranges.get((low, high, asked))
+        if found is None:
+            found = [number for number in range(low, high + 1) if self._parts[number] is asked]
+            self._ranges[low, high, asked] = found
         return found[int(self.random() * len(found))] if found else None

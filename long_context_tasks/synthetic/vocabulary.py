@@ -30,6 +30,7 @@ class Vocabulary:
 
     def __init__(self, seed: int) -> None:
         self.dice = Dice(Random(stream(seed, "vocabulary")).random)
+        self._parts, self._is_rude = _parts(), _rude().search
         self.names: list[str] = []
         self.used: defaultdict[str, set[str]] = defaultdict(set)
 
@@ -46,16 +47,16 @@ class Vocabulary:
 
     def _made(self) -> str:
         """Return a name without a doubled letter or vowel between its parts."""
-        pick, parts = self.dice.pick, _parts()
+        pick, tails = self.dice.pick, self._parts["tail"]
         while True:
-            head, end = self._head(), pick(parts["tail"])
+            head, end = self._head(), pick(tails)
             # Invented names must not be offensive words.
             meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
-            if not (meets_badly or _rude().search(head + end)):
+            if not (meets_badly or self._is_rude(head + end)):
                 return (head + end).capitalize()
 
     def _head(self) -> str:
-        pick, parts = self.dice.pick, _parts()
+        pick, parts = self.dice.pick, self._parts
         if self.dice.chance(0.5):
             return pick(parts["head"])
         kind = "short" if self.dice.chance(0.6) else "long"

@@ -196,12 +196,12 @@ def without_gaps(text: str, marks: str) -> str:
     >>> without_gaps("one  word , then", ".,")
     'one word, then'
     """
-    # Consecutive choices may be empty, which leaves more than two spaces.
-    while "  " in text:
-        text = text.replace("  ", " ")
-    for mark in marks:
-        text = text.replace(f" {mark}", mark)
-    return text
+    return _gaps(marks).sub("", text)
+
+
+@cache
+def _gaps(marks: str) -> re.Pattern[str]:
+    return re.compile(rf" (?=[ {re.escape(marks)}])")
 
 
 def capital(text: str) -> str:
@@ -298,7 +298,7 @@ class PlanWriter(Dice):
         text = self.written(plan)
         openings = self._openings.get(name)
         # A plain search first, because few sentences begin with such a word.
-        if openings is None or not (text.startswith("Th") or ". Th" in text or "? Th" in text):
+        if openings is None or "Th" not in text:
             return text
 
         def opened(found: re.Match[str]) -> str:

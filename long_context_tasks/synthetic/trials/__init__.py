@@ -18,7 +18,7 @@ from typing import NamedTuple
 from long_context_tasks.synthetic.document import Growing, LabelledText, Paragraph
 from long_context_tasks.synthetic.numbers import MONTHS, DividedNumbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import PlanWriter, repair, stream, without_gaps, words
+from long_context_tasks.synthetic.wording import PlanWriter, capital, repair, stream, without_gaps, words
 
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
@@ -290,13 +290,15 @@ class TrialWriter(PlanWriter):
             treated = max(2, round(arms[0] * (share + sign * self._effect() * error)))
             while not self.numbers.is_asked(treated):
                 treated += 1
-            ratio, ratio_error = _log_ratio((treated, control), arms)
-            if (
+            fits = (
                 treated < arms[0]
                 and control < arms[1]
                 and self._fits(sign * _contrast(treated / arms[0], share, arms))
-                and (sign > 0 or self._fits(-ratio / ratio_error))
-            ):
+            )
+            if fits and sign < 0:
+                ratio, ratio_error = _log_ratio((treated, control), arms)
+                fits = self._fits(-ratio / ratio_error)
+            if fits:
                 self.people |= {name: treated, f"{name}b": control}
                 return True
         return False
@@ -347,9 +349,8 @@ class TrialWriter(PlanWriter):
         self._set_facts(own)
         self._set_results()
         title = _tidy(self.say("title.main"))
-        burden = self.several("intro.burden", 0, 2)
-        earlier_study = self.say("intro.earlier")
-        background = [*burden, earlier_study, *self.several("aim", 0, 1)]
+        before = [*self.several("intro.burden", 0, 2), self.say("intro.earlier")]
+        aim = self.several("aim", 0, 1)
         order = ("methods.main", "methods.count")
         study = [self.say(name) for name in (order if self.chance(0.7) else order[::-1])]
         methods = [*study, *self.several("methods.detail", 1, 3)]
@@ -365,12 +366,15 @@ class TrialWriter(PlanWriter):
             *self.several("results.extra", 0, 2),
         ]
         heads = ("",) * 4 if self.chance(0.45) else self.pick(_SECTIONS)
-        parts = (background, methods, results, [self.say(f"close.{_OUTCOMES[self.outcome]}")])
-        text = " ".join(
-            head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
-        )
-        reported = _tidy(earlier_study)
-        return title, Paragraph(text, tuple(self.labels), text.index(reported) + len(reported))
+        parts = (aim, methods, results, [self.say(f"close.{_OUTCOMES[self.outcome]}")])
+        reported = heads[0] + _tidy(" ".join(before))
+        rest = [
+            head + capital(" ".join(sentences))
+            for head, sentences in zip(("", *heads[1:]), parts, strict=True)
+            if sentences
+        ]
+        text = f"{reported} {_tidy(' '.join(rest))}"
+        return title, Paragraph(text, tuple(self.labels), len(reported))
 
     def background(self, topic: Topic, wanted: Features) -> str:
         """Return the paragraph with the question of a review."""

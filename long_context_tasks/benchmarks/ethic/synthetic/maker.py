@@ -59,6 +59,7 @@ _WRITINGS = 5
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
 # "Capt.", "the hon. Member": the text is not cut after such a word, which may not end a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
+_LONGEST = 6  # characters of an abbreviation
 _NUMBER_STARTS = re.compile(r"(?<!\w)(?<!\d[.,])")
 _NUMBER_ENDS = re.compile(r"(?!\w|[.,]\d)")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
@@ -288,7 +289,7 @@ def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
     # Never after an abbreviation or inside a quotation or parenthesis.
     kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
     if (
-        _ABBREVIATION.search(kept)
+        _ABBREVIATION.search(kept, max(0, len(kept) - _LONGEST))
         or any(kept.count(first) != kept.count(last) for first, last in _PAIRS)
         or kept.count('"') % 2
     ):
