@@ -84,7 +84,10 @@ _HAS = {cue: re.compile(words, re.IGNORECASE) for cue, words in _CUES.items()}
 _FILLER = (
     r"(?:\s(?:is|are|the|to|be|it|answer|option|response|designation|former|latter|would)){0,3}[^\w:]*\Z"
 )
-_DENIES = re.compile(_CUES["denies"] + _FILLER, re.IGNORECASE)
+# "I would not pick A3", "(not: A3"
+_DENIES = re.compile(
+    rf"{_CUES['denies']}(?:\s{_CUES['chooses']})?{_FILLER}|[(,;]\s?not:[^\w]*\Z", re.IGNORECASE
+)
 _CHOOSES = re.compile(_CUES["chooses"] + _FILLER, re.IGNORECASE)
 OPENS = re.compile(r"\W*" + _CUES["opens"], re.IGNORECASE)
 """For ``match``: a sentence before the answer, such as "Here it is."."""

@@ -63,6 +63,11 @@ FORMS = (
 )
 
 
+_FINAL_LINE = re.compile(
+    r"\n[ \t*_#]{0,9}(?:(?:my |the )?final )?answer[ *_]{0,9}(?:is[ *_:]|:)[^\n]+\s*\Z", re.IGNORECASE
+)
+"""A last line such as "Answer: A3", at which some models forget to close their thinking."""
+
 _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
 """Beginnings of all markers; testing them first makes the search ten times as fast."""
 
@@ -84,7 +89,8 @@ def without_thinking(response: str | None) -> Visible:
     """Remove thinking in any of :data:`FORMS`; a response without markers is unchanged byte for byte.
 
     The answer is the text after the last closing marker, or before the thinking if nothing follows.
-    Everything before a closing marker without an opening one is thinking.
+    Everything before a closing marker without an opening one is thinking. If thinking is never closed and
+    there is no other text, a last line that begins with "Answer:" is the answer.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
     Visible(text='Answer: A2', unclosed=False)
@@ -110,6 +116,8 @@ def without_thinking(response: str | None) -> Visible:
         pieces.append(response[begin:])
     # Some models answer first and think afterwards.
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
+    if thinking and not text.strip() and (stated := _FINAL_LINE.search(response, begin)):
+        text = stated[0].lstrip("\n")
     return Visible(text, thinking)
 
 

@@ -48,6 +48,10 @@ def test_words_around_an_answer_give_it_a_standing(text: str, standing: str) -> 
         ("Strict reading: X\nBroad reading: Y", None),
         ("not X", None),
         ("Not X but Y", "Y"),
+        ("X\n\nI would still not choose Y", "X"),
+        ("Answer: X (Not: Y, Z)", "X"),
+        ("That settles it for X; Y would only be worth a look", "X"),
+        ("X\n\nOr, if the talk comes first, answer: Y", None),
         ("", None),
     ],
 )
