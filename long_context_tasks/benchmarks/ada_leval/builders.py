@@ -132,7 +132,7 @@ class BestAnswerSettings(BuildSettings):
     shared_tags: Annotated[
         Number,
         option(
-            "Other questions are similar if they share at least this part of their tags (shared tags / smaller tag set); at 32k and "
+            "Other questions are similar if their common tags make up at least this part of the tags (see --shared-of); at 32k and "
             "above, one common tag is enough. Default: 0.4",
             _POSTS_PANEL,
             gt=0,
@@ -144,7 +144,7 @@ class BestAnswerSettings(BuildSettings):
     shared_of: Annotated[
         Literal["smaller", "union"],
         option(
-            "The share of common tags is one of the smaller of the two tag sets, or of their union. Default: smaller",
+            "Whether the share of common tags is that of the smaller of the two tag sets, or of their union. Default: smaller",
             _POSTS_PANEL,
         ),
     ] = "smaller"
@@ -152,8 +152,8 @@ class BestAnswerSettings(BuildSettings):
     min_own: Annotated[
         Whole,
         option(
-            "Fewest older answers to the question itself; with none, words that question and answer share give the accepted one "
-            "away. Default: 1",
+            "Least number of answers to the question that are older than the accepted one; with none, words that the accepted one has "
+            "in common with the question give it away. Default: 1",
             _POSTS_PANEL,
             ge=0,
         ),
@@ -165,7 +165,7 @@ class BestAnswerSettings(BuildSettings):
         tuple[int, ...] | None,
         BeforeValidator(_same_as),
         option(
-            "Lengths at which the same questions must do, though they may not be built now, as in 1k,...,16k. Default: all published "
+            "Lengths for which the same questions are used, even if you do not build them now, as in 1k,...,16k. Default: all published "
             "lengths up to 16k; 'none': only those that are built",
             _POSTS_PANEL,
         ),

@@ -584,9 +584,9 @@ def _without_leaks(
     hidden, dated = len(passages) - len(without_headings), len(without_headings) - len(silent)
     refuse_headings(counted.book, headings, hidden, len(passages), plan.task)
     if hidden:
-        dropped["what looks like headings stands in two of its parts"] += hidden
+        dropped["two of its parts contain what looks like headings"] += hidden
     if dated:
-        dropped["dates stand in two of its parts"] += dated
+        dropped["two of its parts contain dates"] += dated
     return silent
 
 
