@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
 from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, OtherTask, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import MOST_BYTES
@@ -35,6 +34,9 @@ def find_runs(path: Path, *, hosts_own: bool = False) -> FoundRuns:
     Raises:
         InputError: the folder does not exist.
     """
+    # Numbers need numpy, which plans do without.
+    from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
+
     if not path.is_dir():
         state = "a file" if path.exists() else "does not exist"
         raise InputError(f"{path}: {state}; give the folder that {RESULT_FOLDERS} names")

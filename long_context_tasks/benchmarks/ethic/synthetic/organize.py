@@ -14,9 +14,7 @@ from functools import cache, cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from long_context_tasks.benchmarks.ethic.build.contexts import organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import (
@@ -36,6 +34,10 @@ from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FILLERS = {
     "books": (
@@ -189,6 +191,8 @@ def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> l
 
 def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:
     """Choose one sentence, not a filler, from each part; return None if a part has no removable sentence."""
+    import numpy as np  # here, because generated cases do without it
+
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
     rows = {word: row for row, word in enumerate(in_parts)}
@@ -232,7 +236,7 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _found_near(
-    sentence: str, at: int, own: Counter[str], rows: Mapping[str, int], weights: NDArray[np.float64]
+    sentence: str, at: int, own: Counter[str], rows: Mapping[str, int], weights: "NDArray[np.float64]"
 ) -> float:
     """Return how much more a sentence's words point to its surroundings than to the best distant part."""
     asked = Counter(_WORD.findall(sentence.lower()))
