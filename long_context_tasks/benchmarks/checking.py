@@ -11,6 +11,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,8 +57,12 @@ REFERENCE = "reference.json"
 """File next to the card, with the reference hashes of a benchmark whose card has none."""
 
 _CASES = 3
+_SMALL = {"length": "2k", "seed": 0, "n": _CASES}
 _ODD = 2_345  # tokens; a length that no card lists
 _ANSWER = "Is it {0}, or {answer}?"  # str.format fails on it
+# Share of a task's length that its prompts fill at least; noise makes texts shorter.
+_FULL = 0.75
+_HASHES = "import json, sys; from long_context_tasks.benchmarks.checking import seeded_hashes; print(json.dumps(seeded_hashes(sys.argv[1])))"
 
 
 class Remark(NamedTuple):
@@ -72,6 +78,10 @@ def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
     remarks = [*_wrong_in_card(benchmark), *_misspelt(benchmark), *_wrong_in_builders(benchmark)]
+    plain = any(not spec.judged and spec.scoring == "generate" for spec in _one_of_each_kind(name))
+    if plain and type(benchmark).example_answers is Benchmark.example_answers:
+        text = "none, so that scores of right answers are not checked; write the method"
+        remarks.append(Remark("example_answers", text, wrong=False, file=_file(type(benchmark), benchmark)))
     # Of two packages with one option, the later one is left out, and the new one may be the earlier.
     remarks += [
         Remark("options", f"leaves out benchmark {other}: {why}", file=_file(type(benchmark), benchmark))
@@ -91,8 +101,9 @@ def check_benchmark(name: str) -> list[Remark]:
             remarks += _check_task(benchmark, spec, data, runs, prompts)
         remarks += _wrong_in_reports(benchmark, runs)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
-        if not any(remark.wrong for remark in remarks):
-            remarks += _check_reference(benchmark)
+        for check in (_wrong_elsewhere, _check_reference):
+            if not any(remark.wrong for remark in remarks):
+                remarks += check(benchmark)
     return remarks
 
 
@@ -177,10 +188,10 @@ def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iter
                 text = f"its default is {option.default!r}, but {each.default!r} in the settings of {builder.name}; write the same in both"
                 yield Remark(place, text, file=file)
         # Reading it as `options.name`, or by getattr.
-        if not settings and not re.search(rf"\.{option.name}\b(?!\()|[\"']{option.name}[\"']", source):
-            yield Remark(
-                place, "no settings have a field of this name, and no code reads it; rename one", file=file
-            )
+        if not re.search(rf"\.{option.name}\b(?!\()|[\"']{option.name}[\"']", source):
+            text = "no settings have a field of this name, and no code reads it; rename one"
+            text = f"no code reads it; use settings.{option.name}" if settings else text
+            yield Remark(place, text, file=file)
 
 
 def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
@@ -247,7 +258,9 @@ def _check_task(
             place = f"{spec.name}, case {case.id}"
             yield from _check_case(benchmark, spec, task, case, place)
         place = spec.name
-        if text := _given_away(task, cases) or _same_as_another(spec, task, cases[0], prompts):
+        if text := (
+            _given_away(task, cases) or _same_as_another(spec, task, cases[0], prompts) or _split(task)
+        ):
             yield Remark(place, text, file=render)
         if spec.source == "seed" and not task.by_likelihood:
             place = replace(spec, length=ANY).name if spec.tokens else spec.name
@@ -279,6 +292,9 @@ def _check_case(
     tokens = case.num_tokens.get(CL100K, 0)
     if spec.source == "seed" and tokens > 1.05 * (spec.tokens or tokens):
         text = f"{tokens} tokens are more than the {spec.length} of the name; make the text shorter"
+        yield Remark(place, text, file=render)
+    if spec.source == "seed" and tokens < _FULL * (spec.tokens or 0):
+        text = f"{tokens} tokens are far fewer than the {spec.length} of the name; make the text longer"
         yield Remark(place, text, file=render)
     yield from (Remark(place, text, file=score) for text in _wrong_in_scores(benchmark, task, case))
     if task.judging is not None:
@@ -399,6 +415,16 @@ def _same_as_another(spec: catalogue.TaskSpec, task: LoadedTask, case: Case, pro
     return f"its first case is that of {first}; name the builder of the variant {spec.group}"
 
 
+def _split(task: LoadedTask) -> str:
+    """Return whether cases on the same texts are in different clusters, which would make intervals too narrow."""
+    clusters: dict[str, str | None] = {}
+    for case in task.cases.cases:
+        texts = [value for value in case.inputs.values() if not isinstance(value, int | float)]
+        if texts and clusters.setdefault(repr(texts), case.cluster) != case.cluster:
+            return f"cases on one text, such as {case.id}, have different clusters; name the text as their cluster"
+    return ""
+
+
 def _example_runs(benchmark: Benchmark, task: LoadedTask, cases: Sequence[Case]) -> Iterator[ScoredRun]:
     """Yield a run with the first example answers, and one without any score; none for tasks without a response or with a judge."""
     if task.by_likelihood or task.judging is not None:
@@ -471,7 +497,8 @@ def _wrong_in_prompt(task: LoadedTask, case: Case) -> Iterator[str]:
     count = sum(get_tokenizer(CL100K).fresh().count_many([first, *later]))
     # The hosts count the prompts of cases without a number; texts that are counted in parts may differ by a few tokens.
     given = case.num_tokens.get(CL100K, count)
-    if abs(given - count) > 0.01 * count + 2:
+    share = 0.002 if catalogue.parse_task(task.name).source == "seed" else 0.01
+    if abs(given - count) > share * count + 1 + len(case.turns):
         yield f"num_tokens is {given}, but the prompt has {count} tokens; count the rendered prompt"
 
 
@@ -496,7 +523,9 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
     examples = list(benchmark.example_answers(case, 0)) if task.judging is None else []
     headline = task.metrics[0]
     values: dict[str | None, float | None] = {}
-    for text in (None, "", _ANSWER, *examples):
+    gold = case.turns[0].gold
+    longer = f"{gold}0" if examples and type(gold) is int else ""
+    for text in (None, "", _ANSWER, longer, *examples):
         response = Response(text, "endpoint_failed" if text is None else None)
         scores, again = (score_turns(task, case, [response] * len(case.turns))[0] for _ in range(2))
         if repr(scores) != repr(again):
@@ -518,6 +547,11 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
         yield f"{headline} of an empty response is None; a failure of the model is the lowest score with a reason"
     scored = [values[text] for text in examples]
     known = [value for value in scored if value is not None]
+    if longer and examples[0] == str(gold) and values[longer] == scored[0]:
+        yield f"{headline} of {longer} is that of the right answer {gold}; compare whole numbers"
+    budget = get_tokenizer(CL100K).fresh().count(examples[0]) if examples else 0
+    if budget > task.answer_budget:
+        yield f"the first example answer has {budget} tokens, and answer_budget is {task.answer_budget}; raise it"
     if examples and not (known and scored[0] == max(known) > min(known)):
         yield f"{headline} of the example answers is {scored}; the first must be the best, and another worse"
 
@@ -545,16 +579,42 @@ def reference_of(benchmark: Benchmark) -> Mapping[str, Any] | None:
     return loads(path.read_bytes()) if on_card is None and path.is_file() else on_card
 
 
+def seeded_hashes(name: str) -> dict[str, str]:
+    """Return :func:`reference_sha256` of a benchmark's seeded tasks, made anew."""
+    # Cached cases may be those of earlier code.
+    with _empty_cache():
+        return {task: reference_sha256(task, _SMALL) for task in _seeded(name)}
+
+
+def _wrong_elsewhere(benchmark: Benchmark) -> Iterator[Remark]:
+    """Yield whether another process in another folder, where sets have another order, makes other cases."""
+    if not (here := seeded_hashes(benchmark.name)):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+        more = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+        command = [sys.executable, "-B", "-c", _HASHES, benchmark.name]
+        done = subprocess.run(
+            command, check=False, cwd=folder, env=os.environ | more, capture_output=True, text=True
+        )
+    maker = next(iter(benchmark.builders()), benchmark)
+    place, file = "in another process and folder", _file(type(maker), benchmark)
+    if done.returncode:
+        error = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        yield Remark(place, f"{error}; name files by their place next to __file__", file=file)
+        return
+    there = loads(done.stdout.splitlines()[-1].encode())
+    for task in [task for task, sha256 in here.items() if there.get(task) != sha256]:
+        text = "other cases; draw nothing from the order of a set (sort it), hash(), the time or the folder"
+        yield Remark(f"{task} {place}", text, file=file)
+
+
 def write_reference(name: str) -> Path:
     benchmark = catalogue.benchmark(name)
     path = benchmark.folder / REFERENCE
     if "reference" in benchmark.card.data.get("synthetic", {}):
         raise InputError(f"{name}: its reference hashes are on its card (data: synthetic: reference)")
-    settings = {"version": benchmark.card.version, "length": "2k", "seed": 0, "n": _CASES}
-    # Cached cases may be those of earlier code.
-    with _empty_cache():
-        hashes = {task: reference_sha256(task, settings) for task in _seeded(name)}
-    write_json(path, settings | {"sha256": hashes})
+    write_json(path, {"version": benchmark.card.version, **_SMALL, "sha256": seeded_hashes(name)})
     return path
 
 

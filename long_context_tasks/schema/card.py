@@ -35,12 +35,13 @@ def _ascending(lengths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _share(text: str) -> str:
+    number = text.rstrip(" %")
     try:
-        value = float(text)
+        value = float(number)
     except ValueError:
         return text
     # Effective lengths and pages subtract it from scores.
-    if not 0 <= value <= 1:
+    if number != text or not 0 <= value <= 1:
         raise ValueError("must be a number from 0 to 1, or words; write 25 % as 0.25")
     return text
 

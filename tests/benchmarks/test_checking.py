@@ -74,6 +74,13 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (DATA, "cases.cases[: options.n]", "[]", "registers_keys_1k: no cases"),
         (CARD, "    chance: 0.01", "    chance: 0.01\n    chance: 0.5", "line 12: its mapping has this key already; remove one"),
         (CARD, "chance: 0.01", "chance: 1.5", "tasks, keys, chance must be a number from 0 to 1"),
+        (CARD, "chance: 0.01", "chance: 1 %", "tasks, keys, chance must be a number from 0 to 1"),
+        (DATA, "(length - 40)", "(length // 2)", "tokens are far fewer than the 1k of the name; make the text longer"),
+        (DATA, "tokenizer.count(PROMPT.format(register=text, box=box))", "tokenizer.count(text)", "count the rendered prompt"),
+        (DATA, "box = draw.choice(boxes)", "box = int(draw.choice(list({f'{one}' for one in boxes})))", "other cases; draw nothing from the order of a set (sort it)"),
+        (DATA, "box = draw.choice(boxes)", "box = boxes[len(str(Path.cwd())) % 7]", "hash(), the time or the folder"),
+        (DATA, "box = draw.choice(boxes)", "box = len(Path('pyproject.toml').read_text()) * 0 + draw.choice(boxes)", "in another process and folder: FileNotFoundError"),
+        (DATA, TURN, '(turn,), inputs.update(register=f"{length}_{settings.seed}_0") or key', "have different clusters; name the text as their cluster"),
         (CARD, "[1k, 4k]", "[4k, 1k]", "tasks, keys, lengths must ascend, as in [2k, 8k]"),
         (CARD, "tasks:\n", "data: {url: https://example.org}\ntasks:\n", "data: unknown key 'url'; keys are: base_url"),
         (DATA, TURN, "(turn, turn), key", "several turns, or it has a render_turn; write conversation: true"),
@@ -148,6 +155,23 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
 @pytest.mark.parametrize(
     ("file", "before", "after", "expected"),
     [
+        (CLASS, 'return [f"{gold}", f', 'return [17 * "shelf " + f"{gold}", f', "tokens, and answer_budget is 16; raise it"),
+        (DATA, "float(int(numbers[-1]) == case.turns[0].gold)", "float(str(case.turns[0].gold) in response)", "compare whole numbers"),
+        (DATA, "dice.whole(1, settings.shelves)", "dice.whole(1, 99)", "option shelves: no code reads it; use settings.shelves"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_example_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, expected: str
+) -> None:
+    found = _in_the_package_on(
+        "adding_a_benchmark.md", "parcels", tmp_path, monkeypatch, (file, before, after)
+    )
+    assert [remark for remark in found if expected in remark and "parcels_benchmark" in remark], found
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "expected"),
+    [
         ("scoring.py", ', {"turn": turn}', "", "a judge request does not name its turn; give it meta="),
         ("scoring.py", "replied: {response}", "replied.", "a judge prompt does not contain the response"),
         ("scoring.py", "if response:", "if response and response.format():", "correct IndexError"),
@@ -167,17 +191,26 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
 def test_a_mistake_in_judging_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, expected: str
 ) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    change = (file, before, after)
+    found = _in_the_package_on("adding_a_judged_benchmark.md", "tales", tmp_path, monkeypatch, change)
+    assert [remark for remark in found if expected in remark and "tales_benchmark" in remark], found
+
+
+def _in_the_package_on(
+    page: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str, str]
+) -> list[str]:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    folder = package_on_page("adding_a_judged_benchmark.md", "tales", tmp_path / "tales")
-    path = folder / "tales_benchmark" / file
+    package_on_page(page, name, folder / "package")
+    file, before, after = change
+    path = folder / "package" / f"{name}_benchmark" / file
     text = path.read_text()
     assert before in text
     path.write_text(text.replace(before, after))
-    found = findings(folder, "tales")
-    for name in [name for name in sys.modules if name.startswith("tales_benchmark")]:
-        del sys.modules[name]
-    assert [remark for remark in found if expected in remark and "tales_benchmark" in remark], found
+    found = findings(folder / "package", name)
+    for module in [module for module in sys.modules if module.startswith(f"{name}_benchmark")]:
+        del sys.modules[module]
+    return found
 
 
 def test_the_package_that_takes_an_option_of_another_is_named(toys: Path) -> None:
