@@ -20,6 +20,7 @@ class Server:
     etag: str = '"one"'
     redirects: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # paths and ranges
+    lines: list[str] = field(default_factory=list)  # first lines of all requests, also of other methods
     url: str = ""
 
 
@@ -66,6 +67,9 @@ def file_server(content: bytes = b"") -> Iterator[Server]:
                 body = body[: state.breaks.pop(0)]
                 self.close_connection = True
             self.wfile.write(body)
+
+        def log_request(self, *_: object) -> None:
+            state.lines.append(self.requestline)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -216,8 +216,8 @@ def run_gate(
 ) -> Gate:
     """Query both stacks, or read their stored answers, until there is a verdict or no document is left.
 
-    ``report`` receives the row of each queried length after each look, and the self-checks' faults at the
-    start and after the first batch.
+    ``report`` receives the row of each length without a verdict after each look but the last, and the
+    self-checks' faults at the start and after the first batch.
 
     Raises:
         InputError: an endpoint fails, or no case has scores from both stacks.
@@ -250,14 +250,14 @@ async def _run(
         for fault in faults:
             report(fault)
         first = True
-        # One failed length decides the gate; further calls would only cost money.
-        while not any(length.look.verdict == "FAIL" for length in lengths):
-            if not (asked := [length for length in lengths if length.open]):
-                break
+        asked = _open(lengths)
+        while asked:
             parts = [length.queue[length.documents :][: each * len(length.cells)] for length in asked]
             await _ask(parts, asking, answers)
             for length, part in zip(asked, parts, strict=True):
                 length.take(part, answers, settings, len(lengths))
+            asked = _open(lengths)
+            for length in asked:  # the result has the rows of the others
                 report(length.row())
             # Faults are reported early, because a gate may run for hours.
             for fault in check_replies(answers, by_name, settings.tokenizer, options) if first else ():
@@ -268,6 +268,12 @@ async def _run(
     faults += check_replies(answers, by_name, settings.tokenizer, options)
     faults += _withhold_passes(lengths, settings.margin)
     return Gate(str(stacks[0]), str(stacks[1]), settings, lengths, faults, answers)
+
+
+def _open(lengths: Sequence[LengthTest]) -> list[LengthTest]:
+    """Return the lengths to query further; none after one has failed, because that decides the gate."""
+    failed = any(length.look.verdict == "FAIL" for length in lengths)
+    return [] if failed else [length for length in lengths if length.open]
 
 
 async def _ask(

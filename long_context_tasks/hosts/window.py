@@ -13,6 +13,7 @@ from typing import Any
 
 UNCHECKED = "unchecked"
 IN_CL100K = "lct_window, counted in cl100k"  # for a model whose tokenizer is unknown
+OF_CL100K = "gpt-4"  # name by which OpenCompass selects cl100k
 # Placeholder response to a prompt that was not sent or that the server rejected.
 REFUSED = "[long_context_tasks: this prompt does not fit the window]"
 # Tokens reserved for a text to be scored: lm-eval scores in windows, and some of its models reserve two

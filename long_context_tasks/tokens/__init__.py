@@ -1,6 +1,7 @@
 """Count tokens with cl100k, which works offline, or with any Hugging Face tokenizer."""
 
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.tokens.hub import use_local_copy_if_offline
 from long_context_tasks.tokens.tokenizers import (
     Countable,
     Tokenizer,
@@ -24,4 +25,5 @@ __all__ = [
     "provide_table",
     "same_tokenizer",
     "tokenizer_identity",
+    "use_local_copy_if_offline",
 ]

@@ -26,6 +26,7 @@ from long_context_tasks.schema import Case, InputError, file_sha256
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.options import cache_dir
+from long_context_tasks.tokens.hub import why_offline
 
 if TYPE_CHECKING:
     import tiktoken
@@ -275,20 +276,22 @@ def _tokenizer_file(name: str) -> Path | None:
         path = folder / "tokenizer.json"
         return path if path.is_file() else None
     require("hub", f"tokenizer {name}", "huggingface_hub")
+    offline = why_offline()
     try:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
         try:
-            return Path(hf_hub_download(name, "tokenizer.json"))
+            return Path(hf_hub_download(name, "tokenizer.json", local_files_only=bool(offline)))
         except EntryNotFoundError as error:
             if isinstance(error, LocalEntryNotFoundError):
                 raise
             return None
     except (OSError, ValueError, HfHubHTTPError) as error:
         raise InputError(
-            f"tokenizer {name}: not a folder, and not available from the Hugging Face hub ({type(error).__name__}); "
-            "give the path of a folder with its tokenizer.json, or cl100k"
+            f"tokenizer {name}: not a folder, and not available from the Hugging Face hub "
+            f"({offline or type(error).__name__}); give the path of a folder with its tokenizer.json, or cl100k, with "
+            "lct_tokenizer (--tokenizer, LCT_TOKENIZER)"
         ) from error
 
 

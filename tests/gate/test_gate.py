@@ -96,6 +96,8 @@ def test_a_loss_at_one_length_fails_the_gate_and_is_named(
         [("1k", "UNDECIDED"), ("2k", "FAIL")],
     )
     assert "A is worse than B at 2k (" in found["line"]
+    shown = [line for line in done.output.splitlines() if line.endswith("documents")]
+    assert len(shown) == len(set(shown)) >= 2
     rows = done.stdout.splitlines()
     assert rows[0].startswith("1k: ") and rows[1].startswith("2k: FAIL, loss +") and rows[2] == found["line"]
     page = (tmp_path / "bad" / "index.html").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.schema import Message
+from long_context_tasks.schema import Message, Options
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
 
@@ -99,4 +99,4 @@ def replies(
 ) -> list[Any]:
     from long_context_tasks.hosts.opencompass.send import Sender, find_window
 
-    return list(Sender(model, find_window(model, None, configured), budget, {}).answers(batch))
+    return list(Sender(model, find_window(model, Options(), configured), budget, {}).answers(batch))

@@ -9,11 +9,12 @@ import pytest
 from judge_server import Answer, judge_server
 from needs import needs
 from opencompass_steps import replies
+from other_tokenizers import other_tokenizer
 from stub_server import Stub, like_vllm, stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.hosts.opencompass.results import model_facts
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import InputError, Message, Options
 
 pytestmark = [needs("opencompass"), pytest.mark.slow]
 
@@ -77,7 +78,7 @@ def test_a_server_states_its_window_and_counts(
     with stub_server(lambda _: "x", others=like_vllm(window, name) if window else {}) as stub:
         key = {"key": "sk-0123456789abcdef", "meta_template": TEMPLATE, "query_per_second": 100}
         model = OpenAISDK(path=name, openai_api_base=stub.url, temperature=0, **key)
-        found = find_window(model, option, None)
+        found = find_window(model, Options(window=option), None)
         assert found.describe() == shown
         answers = list(Sender(model, found, 8, {}).answers(PROMPTS))
     assert [answer.status is None for answer in answers] == fitting
@@ -87,13 +88,18 @@ def test_a_server_states_its_window_and_counts(
         assert {sent for _, sent in stub.asked} == {"Bearer sk-0123456789abcdef"}
 
 
-def test_a_tokenizer_that_was_named_counts(tokenizer: Path) -> None:
+def test_a_tokenizer_that_was_named_counts(tokenizer: Path, tmp_path: Path) -> None:
+    """In the config of the model, or in the options of the task, as on the other hosts."""
+    from long_context_tasks.hosts.opencompass.send import find_window
+
+    other = other_tokenizer("words", tmp_path / "words")
     with stub_server(lambda _: "x", others=like_vllm(400)) as stub:
         assert replies(client(stub, tokenizer), PROMPTS[2:])[0].n_prompt_tokens
-    assert [path for path, _ in stub.asked] == [
-        "/v1/models",
-        "/tokenize",
-    ]  # the second only to see whether it is there
+        model = client(stub, tokenizer)
+        by_option = find_window(model, Options(tokenizer=other), None)
+    # The second path of each only to see whether it is there.
+    assert [path for path, _ in stub.asked] == ["/v1/models", "/tokenize"] * 2
+    assert by_option.count is not None and by_option.count("one two") == 2 + 8
 
 
 def test_a_class_that_repeats_refused_prompts_without_end_is_refused(tokenizer: Path) -> None:
@@ -211,15 +217,21 @@ def test_an_endpoint_is_sent_the_seed_of_the_run(
     assert facts["gen_kwargs"].get("seed") == (given and int(given))
 
 
-def test_a_server_with_the_tokenizer_cl100k_needs_no_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("named", ["cl100k", ""])
+def test_a_served_model_needs_no_network_for_a_tokenizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     import tiktoken
     from mmengine.config import Config
     from opencompass.registry import MODELS
 
+    from long_context_tasks.hosts.opencompass.send import find_window
+
     def refused(*_: Any) -> None:
+        asked.append(1)
         raise OSError("no network here")
+
+    asked: list[int] = []
 
     configs = Path(__file__).parents[2] / "configs/models"
     monkeypatch.setattr(socket.socket, "connect", refused)
@@ -227,9 +239,28 @@ def test_a_server_with_the_tokenizer_cl100k_needs_no_network(
     for name, value in (
         ("TIKTOKEN_CACHE_DIR", str(tmp_path)),
         ("LCT_API_BASE", "http://h/v1"),
-        ("LCT_TOKENIZER", "cl100k"),
+        ("LCT_API_MODEL", "org/a-model"),
+        ("LCT_TOKENIZER", named),
     ):
         monkeypatch.setenv(name, value)
     [config] = Config.fromfile(configs / "lct_endpoint.py").models
     kept = {name: config[name] for name in ("type", "path", "key", "tokenizer_path", "openai_api_base")}
-    assert MODELS.build(kept).get_token_len("antidisestablishmentarianism") == 6
+    model = MODELS.build(kept)
+    assert not asked
+    options = Options(window=100, tokenizer=named or None)
+    window = find_window(model, options, None)
+    source = "lct_window" if named else "lct_window, counted in cl100k"
+    assert window.describe() == f"100 ({source})"
+    assert window.count is not None and window.count("antidisestablishmentarianism") == 6 + 8
+
+
+def test_a_tokenizer_that_is_not_there_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from long_context_tasks.hosts.opencompass.configs import served_model
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("LCT_API_BASE", "http://h/v1")
+    monkeypatch.setenv("LCT_TOKENIZER", "nobody/nothing")
+    with pytest.raises(InputError, match=r"nobody/nothing.*LCT_TOKENIZER"):
+        served_model()

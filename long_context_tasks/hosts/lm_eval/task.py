@@ -28,7 +28,7 @@ from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lm_eval.patches import apply_patches, is_command
 from long_context_tasks.hosts.lm_eval.results import sample_record
-from long_context_tasks.hosts.lm_eval.window import find_window, has_chat_template, takes_run_seed
+from long_context_tasks.hosts.lm_eval.window import check_hub, find_window, has_chat_template, takes_run_seed
 from long_context_tasks.hosts.messages import (
     NO_JUDGE,
     NO_PARTS,
@@ -108,6 +108,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # lm-eval merges the model arguments and --metadata.
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         checked_model("pretrained", str(self.model_arguments.get("pretrained", "")))
+        check_hub(self.model_arguments)
         warn_of_misspelt_variables()
         self.loaded = load_task(config["task"], self.model_arguments)
         if not len(self.loaded.cases):

@@ -14,7 +14,7 @@ from typing import Any
 from long_context_tasks.hosts.lm_eval.patches import is_api_model
 from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window, encode
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.tokens import CL100K, get_tokenizer
+from long_context_tasks.tokens import CL100K, get_tokenizer, use_local_copy_if_offline
 
 _NO_LIMIT = 10**9
 _UNSET = int(1e30)  # window of a transformers tokenizer that does not know it
@@ -52,6 +52,15 @@ def find_window(options: Options, arguments: Mapping[str, Any], model: Any | Non
             count, source = get_tokenizer(CL100K).count, IN_CL100K
     # An inexact count does not include the server's template.
     return Window(tokens, count, source, 0 if exact else PER_MESSAGE)
+
+
+def check_hub(arguments: Mapping[str, Any]) -> None:
+    """Check whether the hub answers, if lm-eval is about to search it for a model or a served model's tokenizer."""
+    name, option = arguments.get("pretrained"), "pretrained"
+    if "base_url" in arguments:
+        model = arguments.get("model") or name
+        name, option = arguments.get("tokenizer") or (_sends_tokens(arguments) and model), "tokenizer"
+    use_local_copy_if_offline(str(name or ""), f"{option} in --model_args")
 
 
 def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:

@@ -18,10 +18,11 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
 from long_context_tasks.hosts.messages import checked_model, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
+from long_context_tasks.hosts.window import OF_CL100K
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
 from long_context_tasks.schema.secrets import without_secrets
-from long_context_tasks.tokens import CL100K, provide_table
+from long_context_tasks.tokens import CL100K, provide_table, tokenizer_identity, use_local_copy_if_offline
 
 VARIABLE = "LCT_TASKS"
 OFFICIAL = "official"  # in LCT_TASKS: all tasks with published files
@@ -56,7 +57,9 @@ def _number(
 
 def local_model() -> str:
     """Return LCT_MODEL, a folder or a hub id; empty for the demo model."""
-    return checked_model("LCT_MODEL", os.environ.get("LCT_MODEL", ""))
+    name = checked_model("LCT_MODEL", os.environ.get("LCT_MODEL", ""))
+    use_local_copy_if_offline(name, "LCT_MODEL")
+    return name
 
 
 def is_served() -> bool:
@@ -86,7 +89,9 @@ def served_model() -> dict[str, Any]:
     seed = {"seed": whole("LCT_RUN_SEED", 0, 0)} if "LCT_RUN_SEED" in os.environ else None
     side_by_side = whole("LCT_BATCH_SIZE", 8)
     provide_table("cl100k_base")  # from a package; OpenCompass would download it
-    tokenizer = os.environ.get("LCT_TOKENIZER")
+    tokenizer_identity(
+        os.environ.get("LCT_TOKENIZER") or CL100K
+    )  # whether it is there, before anything starts
     return {
         # Reports treat runs with the same name as repeats, so a sampling model gets a different name.
         "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
@@ -94,8 +99,8 @@ def served_model() -> dict[str, Any]:
         "openai_api_base": os.environ["LCT_API_BASE"],
         # OpenCompass writes the config to disk, so it must not contain the key itself.
         "key": "ENV" if os.environ.get("OPENAI_API_KEY") else "EMPTY",
-        # OpenCompass selects cl100k by the model name gpt-4, which is also its default.
-        "tokenizer_path": "gpt-4" if tokenizer == CL100K else tokenizer,
+        # Prompts are counted by us or the server. By default, OpenCompass searches the hub for the model's name.
+        "tokenizer_path": OF_CL100K,
         "meta_template": {
             "round": [
                 {"role": "HUMAN", "api_role": "HUMAN"},

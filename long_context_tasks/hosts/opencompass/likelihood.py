@@ -129,7 +129,7 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
                 "(HuggingFaceBaseModel or HuggingFacewithChatTemplate), or a task that is answered"
             )
         scorer = Scorer(self.model.model, self.model.tokenizer)
-        window = find_window(self.model, task.options.window, self.max_seq_len)
+        window = find_window(self.model, task.options, self.max_seq_len)
         cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = model_facts(self.model)
         for case in tqdm(cases, desc=task.name, disable=not self.is_main_process):

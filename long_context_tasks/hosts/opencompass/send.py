@@ -33,12 +33,13 @@ from long_context_tasks.hosts.opencompass.needs import check_local_models
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.server import find_server
-from long_context_tasks.hosts.window import REFUSED, Counter, Window, is_length_refusal
-from long_context_tasks.schema import InputError, LoadedTask, Message
+from long_context_tasks.hosts.window import IN_CL100K, OF_CL100K, REFUSED, Counter, Window, is_length_refusal
+from long_context_tasks.schema import InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
 from long_context_tasks.schema.thinking import OPEN
+from long_context_tasks.tokens import get_tokenizer
 
 # Classes that take max_seq_len from the model's own config by default, and count tokens with the chat
 # template. All others have a fixed default, which matters only to classes that truncate prompts to it.
@@ -266,20 +267,25 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
     return prompt
 
 
-def find_window(model: Any, option: int | None, configured: int | None) -> Window:
+def find_window(model: Any, options: Options, configured: int | None) -> Window:
     """Return a run's window: ``lct_window``, ``max_seq_len`` from the user or the model's config, or the server's.
 
     It is capped at the length to which OpenCompass truncates prompts.
     """
-    count = partial(count_tokens, model)
-    tokens, source = (configured, "host") if option is None else (option, "lct_window")
+    tokens, source = (configured, "host") if options.window is None else (options.window, "lct_window")
+    named = options.tokenizer if _is_api(model) else None
+    counter: Counter | None = get_tokenizer(named).count if named else None
     # By default an API class counts with a tokenizer that it finds by the model's name.
-    own_tokenizer = getattr(model, "tokenizer_path", None) in (None, getattr(model, "path", None))
-    if (client := getattr(model, "openai_client", None)) is not None and (tokens is None or own_tokenizer):
+    path = getattr(model, "tokenizer_path", None)
+    guessed = counter is None and path in (None, getattr(model, "path", None), OF_CL100K)
+    if (client := getattr(model, "openai_client", None)) is not None and (tokens is None or guessed):
         server = find_server(str(client.base_url), str(model.path), client.api_key or "")
-        if server is not None and (server.counts or not own_tokenizer):
-            count = partial(count_tokens, model, count=server.counter if own_tokenizer else None)
+        if server is not None and (server.counts or not guessed):
+            counter = server.counter if guessed else counter
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)
+    if counter is None and path == OF_CL100K and source == "lct_window":
+        source = IN_CL100K
+    count = partial(count_tokens, model, count=counter)
     if count("x") is None:
         return Window()
     known = isinstance(model, _CONFIG_CLASSES) or _cuts(model)
@@ -288,7 +294,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
         limit -= 100  # reserved by the class
     if limit is not None and (tokens is None or limit < tokens):
         tokens, source = limit, "host"
-    return Window() if tokens is None else Window(int(tokens), count, source)
+    return Window(None, count) if tokens is None else Window(int(tokens), count, source)
 
 
 def count_tokens(model: Any, prompt: Any, count: Counter | None = None) -> int | None:

@@ -214,7 +214,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         check_model(self.model, task)
         if self.is_main_process:
             warn_of_long_answers(task)
-        window = find_window(self.model, task.options.window, self.max_seq_len)
+        window = find_window(self.model, task.options, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
         split = task.options.split_messages
         sender = Sender(self.model, window, task.answer_budget, options, task.received, split)

@@ -1,0 +1,85 @@
+"""A hub that does not answer: one request and one line instead of minutes of attempts, and local copies go on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from file_server import Server, file_server
+from judge_server import free_port
+from other_tokenizers import other_tokenizer
+
+_COUNT = """
+from long_context_tasks.tokens import get_tokenizer
+print(get_tokenizer("org/model").count("one two"))
+"""
+_LOAD = """
+import os
+from long_context_tasks.hosts.lm_eval.window import check_hub
+server = {"base_url": "http://h/v1/completions"}
+check_hub({"pretrained": "."})
+check_hub({**server, "model": "org/served", "tokenizer": "."})
+check_hub({"base_url": "http://h/v1/chat/completions", "model": "org/chat"})
+assert "HF_HUB_OFFLINE" not in os.environ
+check_hub({**server, "model": "org/served"})
+check_hub({"pretrained": "org/model"})
+assert os.environ["HF_HUB_OFFLINE"] == "1"
+from huggingface_hub import hf_hub_download
+hf_hub_download("org/model", "config.json")
+"""
+
+
+@pytest.fixture(params=["status 503", "nothing listens", "a proxy that refuses"])
+def down(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Server, dict[str, str]]:
+    """A hub that is down, with the variables that name it."""
+    own = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    own.pop("HF_HUB_OFFLINE", None)
+    own |= {"HF_HOME": str(tmp_path / "home"), "LCT_CACHE_DIR": str(tmp_path / "cache")}
+    hub = request.getfixturevalue("hub")
+    if request.param == "status 503":
+        return hub, own | {"HF_ENDPOINT": hub.url}
+    if request.param == "nothing listens":
+        return hub, own | {"HF_ENDPOINT": f"http://127.0.0.1:{free_port()}"}
+    return hub, own | {"HF_ENDPOINT": "https://hub.invalid", "HTTPS_PROXY": hub.url}
+
+
+@pytest.fixture
+def hub():  # type: ignore[no-untyped-def]
+    with file_server() as server:
+        server.statuses = [503] * 100
+        yield server
+
+
+def _run(program: str, variables: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+
+def test_one_request_and_one_line(down: tuple[Server, dict[str, str]]) -> None:
+    server, variables = down
+    run = _run(_COUNT, variables)
+    *_, last = run.stderr.splitlines()
+    assert "tokenizer org/model" in last and variables["HF_ENDPOINT"] in last and "lct_tokenizer" in last
+    assert "Retrying" not in run.stderr and len(server.lines) <= 1
+
+
+def test_a_local_copy_is_read(down: tuple[Server, dict[str, str]]) -> None:
+    server, variables = down
+    folder = Path(variables["HF_HOME"], "hub", "models--org--model")
+    (folder / "snapshots" / "abc").mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text("abc")
+    other_tokenizer("words", folder / "snapshots" / "abc")
+    run = _run(_COUNT, variables)
+    assert (run.stdout, run.stderr) == ("2\n", "") and len(server.lines) <= 1
+
+
+def test_the_host_that_loads_a_model_asks_no_longer(down: tuple[Server, dict[str, str]]) -> None:
+    pytest.importorskip("lm_eval")
+    server, variables = down
+    run = _run(_LOAD, variables)
+    warned = [line.split(":")[0] for line in run.stderr.splitlines() if "only a local copy is read" in line]
+    # From then on the process is offline, also for the next model.
+    assert warned == ["org/served"] and "LocalEntryNotFoundError" in run.stderr
+    assert "Retrying" not in run.stderr and len(server.lines) <= 1
