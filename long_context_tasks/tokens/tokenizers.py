@@ -51,18 +51,20 @@ class Tokenizer:
         identity: str | None = None,
         count: Callable[[str], int] | None = None,
         count_generated: Callable[[str], int] | None = None,
+        key: "Callable[[str], str | bytes] | None" = None,
     ) -> None:
         """Wrap a function that returns the tokens of each text in a batch, without special tokens.
 
         ``count`` counts a text's tokens if that is faster than encoding it, ``count_generated`` those of a
-        generated text, whose words are few.
+        generated text, whose words are few. ``key`` returns what identifies a text; its hash by default.
         """
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
         self._count = count
         self._count_generated = count_generated or count
-        self._counts: dict[bytes, int] = {}
+        self._key = key or text_hash
+        self._counts: dict[str | bytes, int] = {}
 
     def fresh(self, *, generated: bool = False) -> "Tokenizer":
         """Return a copy without counts for the texts of one case, so that memory stays bounded.
@@ -70,7 +72,8 @@ class Tokenizer:
         ``generated`` is for generated texts, whose words are few.
         """
         count = self._count_generated if generated else self._count
-        return Tokenizer(self.name, self._encode_batch, self.identity, count)
+        # So few texts may stay in memory, which saves the time of hashing them.
+        return Tokenizer(self.name, self._encode_batch, self.identity, count, key=str)
 
     def encode(self, text: str) -> Sequence[int]:
         """Return the tokens of ``text``, without special tokens."""
@@ -92,7 +95,7 @@ class Tokenizer:
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return each text's token count; each distinct text is encoded at most once."""
-        keys = list(map(text_hash, texts))
+        keys = list(map(self._key, texts))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
         if self._count is not None:
             self._counts.update(zip(new, map(self._count, new.values()), strict=True))

@@ -7,7 +7,7 @@ so that the prompt fills its length.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 
 from long_context_tasks.benchmarks.ethic.build.contexts import recall_draft
@@ -284,6 +284,7 @@ def has_number(label: str, text: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)  # every try shortens the same paragraphs
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
     """Return a paragraph cut at an offset, with its remaining labels, or None if it cannot be cut there."""
     # Never after an abbreviation or inside a quotation or parenthesis.
