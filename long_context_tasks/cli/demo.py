@@ -169,7 +169,7 @@ def _show_progress(process: "subprocess.Popen[bytes]", log: Path, console: "Cons
                 process.wait(timeout=1)
                 return
             except subprocess.TimeoutExpired:
-                line = Text(last_line(log), overflow="ellipsis", no_wrap=True)
+                line = Text(last_line(log) or "starting", overflow="ellipsis", no_wrap=True)
             if console.is_terminal:
                 status.update(line)
             elif second % _SILENT_SECONDS == 0:

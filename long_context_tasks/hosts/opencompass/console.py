@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -17,6 +17,8 @@ from long_context_tasks.schema.secrets import without_secrets
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 _LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULTILINE)
 _SEE_LOG = "Check the logs for details."
+# Settings and steps of the host, which are neither progress nor results.
+_NOTED = re.compile(r" - OpenCompass - (?:\x1b\[\d+m)*(?:DEBUG|INFO|WARNING)\b")
 _BAR = re.compile(r".*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
 _SILENT_SECONDS = 10.0  # between two lines of progress in a file
 _TAIL_BYTES = 2000
@@ -43,7 +45,7 @@ def show_input_errors_in_one_line() -> None:
 
 
 def last_line(log: Path) -> str:
-    """Return the last progress bar of a log if it is not full, otherwise the last line."""
+    """Return the last progress bar of a log if it is not full, otherwise the last line that OpenCompass did not log."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
@@ -51,29 +53,36 @@ def last_line(log: Path) -> str:
     bars = [bar for line in lines if (bar := _BAR.match(line))]
     if bars and bars[-1]["done"] != bars[-1]["all"]:
         return visible(bars[-1][0].strip())
-    return visible(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+    shown = (line.strip() for line in reversed(lines) if line.strip() and not _NOTED.search(line))
+    return visible(next(shown, bars[-1][0].strip() if bars else ""))
 
 
 @contextmanager
 def shown_logs(folder: Path) -> Iterator[None]:
-    """Show the last line of the newest log on standard error: in place on a terminal, otherwise at most every ten seconds."""
+    """Show the last line of the newest log on standard error.
+
+    On a terminal it is shown in place with the time since the start, otherwise at most every ten seconds.
+    """
     started, ended, in_place = time.time(), Event(), sys.stderr.isatty()
 
     def show() -> None:
-        shown = ""
+        shown = "starting"
         while not ended.wait(1.0 if in_place else _SILENT_SECONDS):
-            try:
+            line = shown
+            with suppress(OSError):  # a log that was deleted since it was found
                 times = {log: log.stat().st_mtime for log in folder.rglob("*.out") if log.is_file()}
                 newest = max(times, key=times.__getitem__, default=None)
-                if newest is None or times[newest] < started or (line := last_line(newest)) == shown:
-                    continue
-            except OSError:  # a log that was deleted since it was found
-                continue
-            shown = line
-            room = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[2K{line[:room]}" if in_place else f"{line}\n")
+                if newest is not None and times[newest] >= started:
+                    line = last_line(newest) or shown
+            if in_place:
+                minutes, seconds = divmod(int(time.time() - started), 60)
+                room = shutil.get_terminal_size().columns - 1
+                sys.stderr.write(f"\r\x1b[2K{f'{minutes}:{seconds:02} {line}'[:room]}")
+            elif line != shown:
+                sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
-        if shown and in_place:
+            shown = line
+        if in_place:
             sys.stderr.write("\r\x1b[2K")
 
     thread = Thread(target=show, daemon=True)
