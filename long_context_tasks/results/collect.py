@@ -35,7 +35,7 @@ from long_context_tasks.results.reuse import NO_REUSE, Reuse, file_digest, frame
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
-from long_context_tasks.schema.files import json_value, loads
+from long_context_tasks.schema.files import MOST_BYTES, json_value, loads
 from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
 
@@ -413,6 +413,9 @@ def _content(key: str, evaluation: Evaluation) -> str:
     given = [*(getattr(run, name) for name in _FACTS), getattr(run.read, "keywords", None)]
     stated = [getattr(evaluation, name) for name in _STATED]
     try:
+        # Reading refuses a long line at once, which may be a hole of terabytes.
+        if max(path.stat().st_size for path in _files(evaluation)) > MOST_BYTES:
+            return ""
         files = [file_digest(path) for path in _files(evaluation)]
     except OSError:
         return ""  # reading the cases reports the reason

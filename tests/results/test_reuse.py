@@ -24,6 +24,7 @@ from long_context_tasks.results import find_runs, reuse
 from long_context_tasks.results.case_pages import data_state
 from long_context_tasks.results.collect import collect_with_files
 from long_context_tasks.results.evaluations import Evaluation
+from long_context_tasks.schema.files import MOST_BYTES
 from long_context_tasks.results.reuse import Reuse
 
 CASES = 60
@@ -195,6 +196,22 @@ def test_nothing_is_kept_of_a_file_that_changes_while_it_is_read(runs: Path, tmp
     collected = collect_with_files([runs], reuse=store, pages=Rewriting())
     models = {collected.evaluations[key].run.model for key in collected.collection.contents}
     assert len(collected.evaluations) == 5 and models == {"crow", "jay"}
+
+
+def test_a_file_too_large_to_keep_is_not_hashed(runs: Path, tmp_path: Path) -> None:
+    """It is read, up to the first line that is too long."""
+    [samples, *_] = sorted(runs.rglob("samples_*"))
+    with samples.open("ab") as file:
+        file.truncate(MOST_BYTES + 1)
+    before = bytes_read()
+    done = CliRunner().invoke(app, ["report", str(runs), "--out", str(tmp_path / "site")])
+    assert bytes_read() - before < MOST_BYTES / 4
+    assert done.exit_code == 1 and f"line {CASES + 1} is longer than" in done.output
+
+
+def bytes_read() -> int:
+    counts = Path("/proc/self/io").read_text().split()
+    return int(counts[counts.index("rchar:") + 1])
 
 
 def test_the_state_of_the_data_changes_with_a_file(
