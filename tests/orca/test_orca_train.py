@@ -1,10 +1,12 @@
 """Training with tiny random models: that it learns, ends, and goes on after any interruption as if there had been none."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -154,6 +156,23 @@ def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
 def test_two_trainings_cannot_write_to_one_place(model: Path, tmp_path: Path) -> None:
     with opened_run(tmp_path / "out", {}), pytest.raises(InputError, match="another training writes there"):
         tiny_training(model, tmp_path / "out")
+
+
+def test_a_training_that_finishes_while_another_one_begins_is_left_alone(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has seen no result, and finds one when it may write."""
+    out, begun = tmp_path / "out", []
+
+    def opened_late(output: Path, args: Mapping[str, Any]) -> AbstractContextManager[None]:
+        if not begun:
+            begun.append(output)
+            assert tiny_training(model, out)
+        return opened_run(output, args)
+
+    monkeypatch.setattr("long_context_tasks.orca.train.loop.opened_run", opened_late)
+    assert not tiny_training(model, out)
+    assert (out / "model" / "config.yaml").is_file() and not work_folder(out).exists()
 
 
 def test_the_best_epoch_is_kept_where_later_ones_are_worse(model: Path, tmp_path: Path) -> None:

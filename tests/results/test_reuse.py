@@ -24,8 +24,8 @@ from long_context_tasks.results import find_runs, reuse
 from long_context_tasks.results.case_pages import data_state
 from long_context_tasks.results.collect import collect_with_files
 from long_context_tasks.results.evaluations import Evaluation
-from long_context_tasks.schema.files import MOST_BYTES
 from long_context_tasks.results.reuse import Reuse
+from long_context_tasks.schema.files import MOST_BYTES
 
 CASES = 60
 TEXT = 'The answer is A2, as it "names" the reason, naïvely.\n' * 40

@@ -78,19 +78,20 @@ def train(
     # A run is resumed only on the same kind of device, because others round differently.
     kind = {"precision": _precision(device), "score_type": settings.head}
     args = {**settings.args(), **(args or {}), **kind}
-    finished = is_finished(output, args)
-    if not finished:
+    if not (finished := is_finished(output, args)):
         # Training seeds torch at every step; the caller's generators are restored afterwards.
         devices = [device] if device.startswith("cuda") else []
         with opened_run(output, args), torch.random.fork_rng(devices=devices):
-            start, log = settings.init, []
-            for number, stage in enumerate(stages, start=1):
-                folder = work_folder(output) / f"{number}-{stage.name}"
-                log += _StageTraining(stage, dev, settings, device, folder, args, report).run(start)
-                start = folder / "best"
-            assert start is not None  # there is at least one stage
-            finish(output, start, log)
-        if doubt := doubt_of(output):
+            # Another process may have finished since the first look.
+            if not (finished := is_finished(output, args)):
+                start, log = settings.init, []
+                for number, stage in enumerate(stages, start=1):
+                    folder = work_folder(output) / f"{number}-{stage.name}"
+                    log += _StageTraining(stage, dev, settings, device, folder, args, report).run(start)
+                    start = folder / "best"
+                assert start is not None  # there is at least one stage
+                finish(output, start, log)
+        if not finished and (doubt := doubt_of(output)):
             report(f"warning: {doubt}")
     shutil.rmtree(work_folder(output), ignore_errors=True)
     return not finished
