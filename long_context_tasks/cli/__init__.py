@@ -134,12 +134,12 @@ def _end_usage_error(error: Any, debug: bool) -> None:
 
 
 def _end(message: str, code: int, error: BaseException, debug: bool) -> NoReturn:
+    from long_context_tasks.cli.output import warn
+
     if debug:
         import traceback
 
-        traceback.print_exception(error)
-    from long_context_tasks.cli.output import warn
-
+        warn("".join(traceback.format_exception(error)).rstrip())
     warn(message)
     raise typer.Exit(code) from error
 

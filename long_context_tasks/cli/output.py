@@ -20,6 +20,7 @@ from typing import Any
 import typer
 
 from long_context_tasks.schema.files import InputError, json_value, one_line, visible
+from long_context_tasks.schema.secrets import without_known
 
 Cell = str | int | float | None
 _WIDTH = 200  # of tables in files and pipes, where nothing wraps them
@@ -63,7 +64,8 @@ def finish_output() -> None:
         content = _document.own_form
         if content is None:
             content = {"tables": _document.tables, "result": _document.result}
-        typer.echo(json.dumps(json_value(content), ensure_ascii=False, indent=1, default=_plain))
+        text = json.dumps(json_value(content), ensure_ascii=False, indent=1, default=_plain)
+        typer.echo(without_known(text))
     start_output()
 
 
@@ -86,7 +88,7 @@ def warn(message: str) -> None:
 
 
 def _print(message: str, *, err: bool = False, wrap: bool = True) -> None:
-    text, stream = visible(message), sys.stderr if err else sys.stdout
+    text, stream = visible(without_known(message)), sys.stderr if err else sys.stdout
     if wrap and stream.isatty():  # lines in files stay whole, because programs read them
         width = os.get_terminal_size(stream.fileno()).columns or _WIDTH
         text = "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
@@ -181,7 +183,7 @@ def print_table(
     with console.capture() as captured:
         for style, lines in head:
             console.print("\n".join(lines), style=style, markup=False, soft_wrap=bool(body))
-    typer.echo(captured.get() + "\n".join(body), nl=bool(body))
+    typer.echo(without_known(captured.get() + "\n".join(body)), nl=bool(body))
 
 
 @dataclass(frozen=True)

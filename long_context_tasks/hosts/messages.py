@@ -4,6 +4,7 @@ import difflib
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import TracebackType
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema.secrets import without_known, without_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -109,9 +111,26 @@ def end_in_one_line() -> None:
 
 def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if isinstance(error, InputError):
-        sys.stderr.write(f"{kind.__name__}: {error}\n")
+        sys.stderr.write(without_known(f"{kind.__name__}: {error}\n"))
     else:
-        sys.__excepthook__(kind, error, trace)
+        # An error of a connection quotes the address.
+        sys.stderr.write(without_known("".join(traceback.format_exception(kind, error, trace))))
+
+
+def hide_secrets_in_logs(log: logging.Logger) -> None:
+    """Hide known secrets, and arguments named like one, in all lines that a host and this package log from now on."""
+    for handler in (*log.handlers, logging.lastResort):
+        if handler is not None and not isinstance(handler.formatter, _Hiding):
+            handler.setFormatter(_Hiding(handler.formatter or logging.Formatter()))
+
+
+class _Hiding(logging.Formatter):
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_known(str(without_secrets(self._inner.format(record))))
 
 
 def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:

@@ -11,7 +11,6 @@ import logging
 import math
 import os
 import re
-from base64 import b64encode
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -31,7 +30,7 @@ from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads, one_line, visible
-from long_context_tasks.schema.secrets import HIDDEN
+from long_context_tasks.schema.secrets import HIDDEN, login_forms, without_known
 
 _LOG = logging.getLogger(__name__)
 _MOST_TOKENS = 10**9  # of a call; a larger number is none
@@ -195,23 +194,23 @@ class EndpointClient:
 
     def _clean(self, text: str) -> str:
         if self._key:
-            text = text.replace(self._key, "[key]")
+            text = text.replace(self._key, HIDDEN)
         if self._proxy:
             text = text.replace(self._proxy, shown_proxy(self._proxy))
-            for secret in _login_of(self._proxy):
+            for secret in login_forms(self._proxy):
                 text = text.replace(secret, HIDDEN)
-        return visible(" ".join(text.split())[:_SHOWN])
+        return visible(" ".join(without_known(text).split())[:_SHOWN])
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Remove the key if the reply repeats it, because replies are stored."""
-        if not self._key:
-            return reply
+        """Hide the key, and other known secrets, that the reply repeats, because replies are stored."""
         # A reply may well contain a placeholder such as EMPTY, but not as it is sent.
         key = self._key if len(self._key) >= _SHORTEST_KEY else f"Bearer {self._key}"
-        text, thinking, served = (
-            text.replace(key, "[key]") for text in (reply.text, reply.thinking, reply.served)
-        )
-        reason = reply.finish_reason and reply.finish_reason.replace(key, "[key]")
+
+        def hidden(text: str) -> str:
+            return without_known(text.replace(key, HIDDEN) if self._key else text)
+
+        text, thinking, served = map(hidden, (reply.text, reply.thinking, reply.served))
+        reason = reply.finish_reason and hidden(reply.finish_reason)
         return replace(reply, text=text, thinking=thinking, finish_reason=reason, served=served)
 
     async def models(self) -> list[str]:
@@ -373,15 +372,6 @@ def shown_proxy(proxy: str) -> str:
     """
     scheme, _, rest = proxy.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
-
-
-def _login_of(proxy: str) -> list[str]:
-    """Return the forms in which an error may quote a proxy's password, longest first."""
-    at = urlsplit(proxy)
-    if not at.password:
-        return []
-    user, password = unquote(at.username or ""), unquote(at.password)
-    return [b64encode(f"{user}:{password}".encode()).decode("ascii"), at.password, password]
 
 
 def _top_logprobs(given: Any) -> TopLogprobs | None:

@@ -178,10 +178,6 @@ class JudgeConfig(Checked):
             raise ValueError(
                 f"must not set {', '.join(taken)}: these are other fields of the judge file, or fixed"
             )
-        if holds_secret(value):
-            raise ValueError(
-                "must not contain a key or token; name the key's environment variable in api_key_env"
-            )
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
@@ -190,6 +186,11 @@ class JudgeConfig(Checked):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
+        for name in type(self).model_fields:
+            if holds_secret(getattr(self, name)):
+                raise ValueError(
+                    f"{name} must not contain a key or token; name the key's environment variable in api_key_env"
+                )
         for name in self._foreign():
             if getattr(self, name) not in (None, {}):
                 raise ValueError(f"a judge of kind {self.kind} does not have {name}; remove it")

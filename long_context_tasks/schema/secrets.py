@@ -1,12 +1,18 @@
 """Detect secrets by field names and text patterns, inside containers and model arguments.
 
 Judge files with a secret (:func:`holds_secret`) are rejected; results, bundles, commands and pages show
-values through :func:`without_secrets`.
+settings through :func:`without_secrets`. A server may repeat a key in its answer, where no name marks it:
+:func:`without_known` hides the values that this process knows.
 """
 
+import netrc
+import os
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 HIDDEN = "(not shown)"
 """Shown instead of a secret."""
@@ -57,6 +63,10 @@ _VALUE = re.compile(
 _PLAIN = frozenset(("true", "false", "none", "null"))
 _QUERY = re.compile(r"(://[^\s,;\"'?]+)(?:\?[^\s,;\"'}]+)?", re.ASCII)
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+# A value that is hidden wherever it stands: an ordinary word or number such as EMPTY must not be.
+_TELLING = re.compile(r"(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])\S{8,}|\S{16,}", re.ASCII)
+_SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.ASCII | re.IGNORECASE)
+_remembered: set[str] = set()  # of hosts' arguments, in addition to the environment
 
 
 def is_secret_name(name: object) -> bool:
@@ -123,7 +133,8 @@ def _is_option(word: object) -> bool:
 
 
 def _text_without(text: str) -> str:
-    text = _LOGIN.sub("", _QUERY.sub(r"\1", text))
+    # Not a template, for which Python imports a module: programs still log while they end.
+    text = _LOGIN.sub("", _QUERY.sub(lambda address: address[1], text))
     parts, end = [], 0
     for match in _NAME.finditer(text):
         if match.start() < end or not is_secret_name(match["option"] or match["name"]):
@@ -137,3 +148,80 @@ def _text_without(text: str) -> str:
     for key in _KEYS:
         text = key.sub(HIDDEN, text)
     return text
+
+
+def remember_secrets(value: Any) -> None:
+    """Hide the secrets in a value from now on, such as the arguments of a host; see :func:`without_known`."""
+    _remembered.update(_secrets_in(value))
+
+
+def without_known(text: str) -> str:
+    """Replace each secret of the environment and ``.netrc``, and each one remembered, with :data:`HIDDEN`.
+
+    Values that could be an ordinary word or number stay: those of under 16 characters without a letter and a
+    digit, and those of under 8.
+    """
+    for secret in _known(frozenset(os.environ.items()), frozenset(_remembered)):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+@lru_cache(maxsize=4)
+def _known(environment: frozenset[tuple[str, str]], remembered: frozenset[str]) -> list[str]:
+    known = {*_secrets_in(dict(environment)), *_netrc_secrets(), *remembered}
+    # The longest first, because a secret may begin with another one.
+    return sorted(filter(_TELLING.fullmatch, known), key=len, reverse=True)
+
+
+def _secrets_in(value: Any) -> Iterator[str]:
+    """Yield what :func:`without_secrets` hides in a value, without the addresses' queries that name no secret."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            hidden = _is_given(each) and is_secret_name(key)
+            yield from _texts_in(each) if hidden else _secrets_in(each)
+    elif isinstance(value, list | tuple):
+        for before, each in zip((None, *value), value, strict=False):
+            yield from _texts_in(each) if _is_option(before) else _secrets_in(each)
+    elif isinstance(value, str):
+        for match in _NAME.finditer(value):
+            given = _VALUE.match(value, match.end())
+            if given is not None and is_secret_name(match["option"] or match["name"]):
+                yield from _texts_in(given[0].strip("\\\"'"))
+        for address in value.split() if "@" in value else ():
+            yield from login_forms(address)
+        for key in _KEYS:
+            yield from (_SCHEME.sub("", match[0]) for match in key.finditer(value))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield _SCHEME.sub("", value)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts_in(each)
+    else:  # not every header is secret
+        yield from _secrets_in(value)
+
+
+def login_forms(address: str) -> list[str]:
+    """Return the forms in which a text may quote an address's password, longest first; empty without one."""
+    try:
+        at = urlsplit(address)
+    except ValueError:
+        return []
+    return [*_sent_forms(at.username, at.password), at.password] if at.password else []
+
+
+def _sent_forms(user: str | None, password: str) -> list[str]:
+    user, password = unquote(user or ""), unquote(password)
+    return [b64encode(f"{user}:{password}".encode()).decode("ascii"), password]
+
+
+def _netrc_secrets() -> Iterator[str]:
+    """Yield the logins of ``.netrc``, which the clients of hosts send to the servers that it names."""
+    try:
+        logins = netrc.netrc(os.environ.get("NETRC")).hosts.values()
+    except (OSError, ValueError, netrc.NetrcParseError):
+        return
+    for user, _, password in logins:
+        yield from _sent_forms(user, password or "")

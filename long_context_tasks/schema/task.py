@@ -10,6 +10,7 @@ from long_context_tasks.schema.case import Case, CaseScores, Message
 from long_context_tasks.schema.case_folder import CaseSet, Documents
 from long_context_tasks.schema.options import Options
 from long_context_tasks.schema.response import writable
+from long_context_tasks.schema.secrets import without_known
 from long_context_tasks.schema.thinking import in_known_marks
 
 
@@ -80,8 +81,8 @@ class LoadedTask:
         return Counter(case.document for case in self.cases.cases)
 
     def received(self, text: str) -> str:
-        """Return a model's text as stored: encodable, and with standard thinking markers."""
-        return in_known_marks(writable(text), self.options.thinking)
+        """Return a model's text as stored: encodable, with standard thinking markers, without known secrets."""
+        return in_known_marks(without_known(writable(text)), self.options.thinking)
 
     def whole_conversation(self, case: Case) -> list[Message]:
         """Return the last turn's messages without the answers, whose length is not yet known."""

@@ -14,7 +14,9 @@ def evaluate(
     from lm_eval.tasks import TaskManager
 
     # The command line puts the model arguments into the metadata.
-    given = dict(item.split("=", 1) for item in arguments.get("model_args", "").split(",") if item)
+    given = arguments.get("model_args", "")
+    if isinstance(given, str):
+        given = dict(item.split("=", 1) for item in given.split(",") if item)
     metadata = {**given, **(metadata or {})}
     manager = TaskManager(include_defaults=False, include_path=str(task_folder()), metadata=metadata)
     result: dict[str, Any] = lm_eval.simple_evaluate(

@@ -166,16 +166,19 @@ def test_what_a_result_says_of_itself(published: Path) -> None:
     assert told["generation_kwargs"] == {"until": [], "do_sample": False, "max_gen_toks": 9}
 
 
-def test_secrets_of_the_command_are_hidden_and_warned_of(
-    published: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What the host itself writes of them, the arguments of the model, it can only be told of."""
+def test_secrets_among_arguments_are_in_no_result(published: Path) -> None:
     given = {"api_key": "pw-1", "url": "http://anne:pw-2@host/v1", "note": "token=pw-3", "dtype": "auto"}
-    words = ["lm_eval", "run", "--metadata", json.dumps(given)]
-    monkeypatch.setattr("sys.argv", words)
-    told = evaluate(model="dummy", metadata=given, limit=1)["configs"][TASK]["metadata"]
-    assert told["dtype"] == "auto" and "pw-" not in json.dumps(told)
-    assert caplog.text.count("the command line holds a key") == 1
+    arguments = {"base_url": "http://host/v1?key=pw-4", "header": {"Authorization": "Bearer pw-5"}}
+    settings = {"api_token": "pw-6", "temperature": 0.5}
+    result = evaluate(model="dummy", model_args=arguments, gen_kwargs=settings, metadata=given, limit=1)
+    told, config = result["configs"][TASK], result["config"]
+    assert told["metadata"]["dtype"] == "auto" and told["generation_kwargs"]["temperature"] == 0.5
+    assert config["model_args"] == {"base_url": "http://host/v1", "header": "(not shown)"}
+    [sample] = result["samples"][TASK]
+    assert sample["arguments"][0][1]["temperature"] == 0.5
+    assert "pw-" not in str(result)
+    # Only the command is over after its results.
+    assert arguments["base_url"].endswith("pw-4") and settings["api_token"] == "pw-6"
 
 
 def test_prompts_without_the_models_chat_template_are_named_once(

@@ -31,6 +31,7 @@ WORDS = {
     **dict.fromkeys(("aggregate", "task_metrics", "get_all_tasks"), ("Group.aggregate",)),
     "aggregate_metric_list": ("Group.aggregate",),
     **dict.fromkeys(("make_table", "result_dict"), ("make_table",)),
+    **dict.fromkeys(("add_env_info", "storage"), ("add_env_info",)),
     **dict.fromkeys(("TemplateAPI", "model_call", "amodel_call"), ("TemplateAPI.generate_until",)),
     **dict.fromkeys(("parse_generations", "_create_payload", "tok_encode"), ("TemplateAPI.generate_until",)),
     **dict.fromkeys(("tokenized_requests", "max_length"), ("TemplateAPI.generate_until",)),

@@ -110,6 +110,8 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, said: str) -> None:
         BASE + f"seeds: {SECRET}\n",
         BASE + f"max_tokens: {SECRET}\n",
         BASE + f"name: '{SECRET} x'\n",
+        BASE + f"revision: {SECRET}\n",
+        BASE + f"api: completions\nprompt_template: '{{prompt}} {SECRET}'\n",
         BASE + f"extra_body: {{headers: {{Authorization: {SECRET}}}}}\n",
         BASE + f"extra_body: {{headers: Bearer {SECRET}}}\n",
         BASE + f"extra_body: {{user: [{SECRET}]}}\n",

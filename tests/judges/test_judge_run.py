@@ -196,7 +196,7 @@ def test_the_key_is_sent_and_shown_nowhere(
         )
         verdicts = judge_all(requests(2), config, RUBRIC, Store(tmp_path / "s"), progress=False)
         assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
-    assert verdicts[1][0].error == "status 500: bad key [key]"
+    assert verdicts[1][0].error == "status 500: bad key (not shown)"
     shown = repr(config) + repr(verdicts) + json.dumps([v.row() for row in verdicts for v in row])
     assert SECRET not in shown + caplog.text + (tmp_path / "s").read_text()
 

@@ -1,10 +1,20 @@
 """What is a secret and what is not: names of fields, texts, containers."""
 
+from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from long_context_tasks.schema.secrets import HIDDEN, holds_secret, is_secret_name, without_secrets
+from long_context_tasks.schema import secrets
+from long_context_tasks.schema.secrets import (
+    HIDDEN,
+    holds_secret,
+    is_secret_name,
+    remember_secrets,
+    without_known,
+    without_secrets,
+)
 
 SECRET = [
     "x-api-key", "X-API-KEY", "api_key", "apiKey", "api-key", "APIKEY", "openai_key", "OPENAI_API_KEY",
@@ -81,3 +91,58 @@ def test_values(value: Any, shown: Any) -> None:
 def test_texts_in_the_form_of_keys(text: str) -> None:
     assert holds_secret([{"user": f"x {text}"}]) and holds_secret({text: 1})
     assert without_secrets(f"x {text}") == f"x {HIDDEN}"
+
+
+@pytest.fixture
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    login = "machine host login anne password Netrc-5word\n"
+    (tmp_path / ".netrc").write_text(login)
+    monkeypatch.setattr(secrets, "_remembered", set())
+    for name, value in {
+        "NETRC": str(tmp_path / ".netrc"),
+        "MY_API_KEY": "Env-1word",
+        "OPENAI_API_KEY": "EMPTY",
+        "OTHER_TOKEN": "20261127",
+        "PLAIN_PASSWORD": "not-needed",
+        "HTTPS_PROXY": "http://anne:Pr%40xy-2word@proxy:3128",
+        "LCT_NOTE": "an-ordinary-text-of-1-run",
+    }.items():
+        monkeypatch.setenv(name, value)
+    header = {
+        "Authorization": "Bearer Head-3word",
+        "Content-Type": "application/json",
+        "Org": "letters-and-4",
+    }
+    remember_secrets([{"base_url": "http://h/v1?api-key=Query-4word&v=2024-02-15-preview", "header": header}])
+    remember_secrets(["run", "--api-key", "Word-6option", "--gen_kwargs", '{"api_token": "Json-7word"}'])
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *("Env-1word", "Pr%40xy-2word", "Pr@xy-2word", "Head-3word", "Query-4word", "Netrc-5word"),
+        *("Word-6option", "Json-7word", b64encode(b"anne:Netrc-5word").decode()),
+        b64encode(b"anne:Pr@xy-2word").decode(),
+    ],
+)
+def test_known_secrets_are_hidden_without_a_name(secret: str) -> None:
+    assert without_known(f"I was sent <{secret}>, {secret}") == f"I was sent <{HIDDEN}>, {HIDDEN}"
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("EMPTY", "20261127", "not-needed", "an-ordinary-text-of-1-run", "application/json"),
+        *("letters-and-4", "2024-02-15-preview", "proxy:3128", "anne"),
+    ],
+)
+def test_ordinary_words_are_not_hidden(text: str) -> None:
+    assert without_known(text) == text
+
+
+def test_a_wrong_netrc_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine host 5 \xff")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    assert without_known("host") == "host"

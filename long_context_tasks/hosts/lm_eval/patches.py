@@ -9,6 +9,7 @@ without it, and one warning is logged.
 import contextlib
 import functools
 import inspect
+import itertools
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -227,9 +228,7 @@ def _with_our_tables(make: _Function) -> _Function:
 
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
         shown, by_length = result_dict, ""
-        if any(
-            "headline" in (config.get("metadata") or {}) for config in result_dict.get("configs", {}).values()
-        ):
+        if has_ours(result_dict):
             from long_context_tasks.hosts.lm_eval.table import by_length_table, with_main_metrics
 
             try:
@@ -240,6 +239,46 @@ def _with_our_tables(make: _Function) -> _Function:
         return f"{make(shown, column, *args, **kwargs)}{by_length}"
 
     return make_table
+
+
+def has_ours(results: Mapping[str, Any]) -> bool:
+    return any("headline" in (config.get("metadata") or {}) for config in results.get("configs", {}).values())
+
+
+def _without_secrets_in_results(add: _Function) -> _Function:
+    """Hide keys in the arguments and settings that lm-eval writes, prints and uploads with results of our tasks.
+
+    lm-eval adds a description of the machine when everything else is in the results.
+    """
+
+    def add_env_info(storage: dict[str, Any]) -> None:
+        add(storage)
+        if has_ours(storage):
+            try:
+                _hide_secrets(storage)
+            except Exception:  # an error here would lose the run
+                logger.exception("keys in the arguments of lm-eval are not hidden")
+
+    return add_env_info
+
+
+def _hide_secrets(results: dict[str, Any]) -> None:
+    from long_context_tasks.schema.secrets import without_secrets
+
+    config = results["config"]
+    if is_command(sys.argv):  # lm-eval prints these two at the end
+        for name in ("model_args", "gen_kwargs"):
+            if isinstance(config.get(name), dict):
+                config[name].update(without_secrets(config[name]))
+    results["config"] = without_secrets(config)
+    for settings in results["configs"].values():
+        for name in {"metadata", "generation_kwargs"} & settings.keys():
+            settings[name] = without_secrets(settings[name])
+    for sample in itertools.chain(*results.get("samples", {}).values()):
+        sample["arguments"] = [
+            tuple(without_secrets(each) if isinstance(each, Mapping) else each for each in sent)
+            for sent in sample["arguments"]
+        ]
 
 
 def is_ours(request: object) -> bool:
@@ -310,12 +349,13 @@ def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
 
 
 def _with_thinking(parse: _Function) -> _Function:
-    """Mark the thinking in a response without content as unfinished, and use it as the content.
+    """Mark the thinking in a response without content as unfinished, use it as the content, and hide known secrets.
 
     lm-eval reads only the content. Servers that separate the thinking send such responses if the answer
     budget is used up too early.
     """
     from long_context_tasks.schema.completion import thinking_of
+    from long_context_tasks.schema.secrets import without_known
     from long_context_tasks.schema.thinking import OPEN
 
     def parse_generations(outputs: Any, **kwargs: Any) -> Any:
@@ -324,7 +364,8 @@ def _with_thinking(parse: _Function) -> _Function:
             message = choice.get("message") or {}
             if not message.get("content") and (thinking := thinking_of(message)):
                 message["content"] = OPEN + thinking
-        return parse(outputs=checked, **kwargs)
+        # lm-eval's cache stores what this returns.
+        return [text and without_known(text) for text in parse(outputs=checked, **kwargs)]
 
     return parse_generations
 
@@ -453,23 +494,25 @@ class _WithoutKey:
         return getattr(self._response, name)
 
     def raise_for_status(self) -> None:
-        with _error_without_headers():
+        with _error_without_keys():
             self._response.raise_for_status()
 
     async def json(self, **kwargs: Any) -> Any:
-        with _error_without_headers():  # raised for an unexpected content type
+        with _error_without_keys():  # raised for an unexpected content type
             return await self._response.json(**kwargs)
 
 
 @contextlib.contextmanager
-def _error_without_headers() -> Iterator[None]:
+def _error_without_keys() -> Iterator[None]:
     import aiohttp
     from multidict import CIMultiDict, CIMultiDictProxy
 
     try:
         yield
     except aiohttp.ClientResponseError as error:
-        sent = error.request_info._replace(headers=CIMultiDictProxy(CIMultiDict()))
+        asked = error.request_info
+        url, real = asked.url.with_query(None), asked.real_url.with_query(None)
+        sent = asked._replace(url=url, headers=CIMultiDictProxy(CIMultiDict()), real_url=real)
         raise type(error)(
             sent, (), status=error.status, message=error.message, headers=error.headers
         ) from None
@@ -537,6 +580,12 @@ PATCHES = (
         "make_table",
         _with_our_tables,
         "tables have all metrics, and none has scores by length",
+    ),
+    Patch(
+        "lm_eval.evaluator",
+        "add_env_info",
+        _without_secrets_in_results,
+        "keys in --model_args, --gen_kwargs and --metadata are in the results",
     ),
     Patch(
         "lm_eval.models.api_models",

@@ -34,6 +34,7 @@ from long_context_tasks.hosts.messages import (
     NO_PARTS,
     checked_model,
     end_in_one_line,
+    hide_secrets_in_logs,
     left_out,
     not_judged_hint,
     warn_of_long_answers,
@@ -45,7 +46,7 @@ from long_context_tasks.schema import Case, CaseScores, InputError, Message
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, REASONS, Response
-from long_context_tasks.schema.secrets import without_secrets
+from long_context_tasks.schema.secrets import remember_secrets, without_secrets
 from long_context_tasks.stats.means import RATES, Scale, interval_of_mean, result_keys, standard_error
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         # lm-eval merges the model arguments and --metadata.
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
+        remember_secrets([self.model_arguments, sys.argv if is_command(sys.argv) else ()])
+        hide_secrets_in_logs(logging.getLogger("lm_eval"))
         checked_model("pretrained", str(self.model_arguments.get("pretrained", "")))
         check_hub(self.model_arguments)
         warn_of_misspelt_variables()
@@ -130,8 +133,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._set_metrics()
         others = {key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")}
         command = typed_command(sys.argv)
-        if command and command[1:] != sys.argv[1:]:
-            _warn_of_secrets()
         self._config.metadata = {
             **without_secrets(others),
             **facts_of(self.loaded, self.judge),  # --limit may run fewer cases
@@ -598,14 +599,6 @@ def typed_command(words: Sequence[str]) -> list[str]:
     if not is_command(words):
         return []
     return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
-
-
-@cache
-def _warn_of_secrets() -> None:
-    logger.warning(
-        "the command line holds a key, a password or the query of an address, which lm-eval writes into its results and logs; "
-        "put keys into OPENAI_API_KEY"
-    )
 
 
 def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:

@@ -26,9 +26,10 @@ from opencompass.models import (
     VLLMwithChatTemplate,
 )
 from opencompass.models.base_api import APITemplateParser
+from opencompass.utils import get_logger
 from opencompass.utils.prompt import PromptList
 
-from long_context_tasks.hosts.messages import NO_PARTS
+from long_context_tasks.hosts.messages import NO_PARTS, hide_secrets_in_logs
 from long_context_tasks.hosts.opencompass.needs import check_local_models
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
@@ -38,6 +39,7 @@ from long_context_tasks.schema import InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
+from long_context_tasks.schema.secrets import remember_secrets, without_known
 from long_context_tasks.schema.thinking import OPEN
 from long_context_tasks.tokens import get_tokenizer
 
@@ -88,6 +90,9 @@ class Sender:
             )
         if split and _endpoint_of(model) is None:
             raise InputError(NO_PARTS)
+        client = getattr(model, "openai_client", getattr(model, "anthropic", None))
+        remember_secrets({"api_key": getattr(client, "api_key", None)})
+        hide_secrets_in_logs(get_logger())  # a server may repeat the key in an error
         self._split = split
         self._parts: dict[str, Any] = {}  # contents sent in parts, by their whole text
         self.model = model
@@ -207,7 +212,7 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
             rows = [in_parts(row, "content") for row in messages]
             return _mark_unfinished(original(messages=rows, **in_parts(more, "system")))
         except Exception as error:
-            last_error = str(error)[:500]
+            last_error = without_known(str(error))[:500]
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
                 raise
             message = SimpleNamespace(content=REFUSED)
