@@ -29,7 +29,7 @@ MOST_FOR_PAGES = 1_000_000
 """Tokens of synthetic cases that are generated for each task of a site, about five seconds of work: pages have scores without them."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # see TurnScores
 class ShownTurn:
     """One question of a case. Texts come from the model and the data as they are: a page must escape them."""
 
@@ -42,7 +42,7 @@ class ShownTurn:
     feedback: tuple[str, ...] = ()  # text of each of the judge's verdicts; empty if they may not be shown
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ShownCase:
     run: str  # key of the run in RUNS
     case: str  # id of the case

@@ -370,7 +370,7 @@ class _Reader:
         if found is None:
             return None
         row, _, scores = found.partition(b"\n")
-        return TidyRun(loads(row), label, pl.read_ipc(io.BytesIO(scores)))
+        return TidyRun(loads(row), label, pl.read_ipc_stream(io.BytesIO(scores)))
 
     def _tidy(
         self,
@@ -425,7 +425,8 @@ def _content(key: str, evaluation: Evaluation) -> str:
 
 def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known: _Labels) -> pl.DataFrame:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; ``known`` holds the labels of its cases."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("case", "cluster", "turn", "repeat", "labels")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("case", "cluster", "turn", "repeat")}
+    labels: list[str | None] = []
     reasons: list[str | None] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
@@ -436,7 +437,7 @@ def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known
         columns["cluster"].append(case if turn.cluster is None else writable(turn.cluster))
         columns["turn"].append(turn.turn)
         columns["repeat"].append(turn.repeat)
-        columns["labels"].append(of_case[turn.turn] if turn.turn < len(of_case) else None)
+        labels.append(of_case[turn.turn] if turn.turn < len(of_case) else None)
         reasons.append(turn.reason if turn.scores else NOT_SCORED)
         for name in turn.scores:
             # A metric may appear late.
@@ -470,9 +471,10 @@ def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known
             "std": [std for name in metrics for std in map(stds.get(name, {}).get, range(n), [0.0] * n)],
             # Only the headline has reasons.
             "reason": [*reasons, *[None] * (n * (len(metrics) - 1))],
+            "labels": labels * len(metrics),
         },
         schema=SCORES,
-    ).select(*SCORES)
+    )
 
 
 def _turns(
@@ -517,8 +519,8 @@ def _row(key: str, evaluation: Evaluation, scores: pl.DataFrame) -> dict[str, An
     run = evaluation.run
     spec = catalogue.parse_task(run.task)
     provenance = run.provenance
-    metrics = scores["metric"].unique(maintain_order=True).cast(pl.String()).to_list()
-    labels = loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
+    metrics = list(dict.fromkeys(scores["metric"].to_list()))
+    labels = loads(next(filter(None, scores["labels"].to_list()), "{}"))
     stated = {
         key: evaluation.stated[key]
         for key in ("judged", "usage", "notes", "before")

@@ -115,7 +115,7 @@ class Evaluation:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # millions are made, and checking that none changes takes half of the time
 class TurnScores:
     # case, turn, repeat: which turn; turns and repeats are counted from 0
     case: str

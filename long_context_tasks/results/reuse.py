@@ -166,7 +166,7 @@ def _sealed(value: bytes) -> bytes:
 
 def frame_bytes(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
-    frame.write_ipc(buffer, compression="zstd")
+    frame.write_ipc_stream(buffer, compression="zstd")
     return buffer.getvalue()
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,15 +89,21 @@ class TidyRun:
 
     def numbers(self) -> dict[str, float]:
         """Compute means and counts from the scores, under the names that a host's result file has."""
-        metric = pl.col("metric").cast(pl.String())
-        means = self.scores.group_by(metric).agg(pl.col("value").mean())
-        numbers = {name: math.nan if mean is None else float(mean) for name, mean in means.iter_rows()}
-        headline = self.scores.filter(metric == self.row["headline"])
-        numbers |= {"n": float(len(headline)), "n_scored": float(headline["value"].count())}
-        truncated = self.row["n_truncated"]
+        # As lists, because grouping a frame takes longer than going through a run's rows.
+        metrics, values, reasons = (self.scores[name].to_list() for name in ("metric", "value", "reason"))
+        scored: dict[str, list[float]] = {name: [] for name in metrics}
+        for name, value in zip(metrics, values, strict=True):
+            if value is not None:
+                scored[name].append(value)
+        numbers = {
+            name: math.fsum(known) / len(known) if known else math.nan for name, known in scored.items()
+        }
+        headline, truncated = self.row["headline"], self.row["n_truncated"]
+        numbers |= {"n": float(metrics.count(headline)), "n_scored": float(len(scored.get(headline, ())))}
         numbers["n_truncated"] = math.nan if truncated is None else float(truncated)
-        reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
-        return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}
+        of_headline = (reason for name, reason in zip(metrics, reasons, strict=True) if name == headline)
+        counts = Counter(filter(None, of_headline))
+        return numbers | {f"n_{name}": float(count) for name, count in counts.items()}
 
 
 def moment(made: str) -> str:

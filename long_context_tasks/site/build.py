@@ -175,8 +175,8 @@ class _Writer:
         template = self.environment.get_template(f"{kind}.html.j2")
         text = template.render(page=kind, root="../" * path.count("/"), figures=figures, **context)
         (self.folder / path).parent.mkdir(exist_ok=True)
-        # Lone surrogates cannot be encoded as UTF-8.
-        write_whole(self.folder / path, text.encode("utf-8", "replace"))
+        # The folder is not a site yet, so that its files need not be whole at any time. Lone surrogates cannot be encoded as UTF-8.
+        (self.folder / path).write_bytes(text.encode("utf-8", "replace"))
 
     def write_first_pages(self) -> None:
         payload = index_payload(self.leading, self.names, self.options)

@@ -342,10 +342,10 @@ class _ListWriter:
 
     def __init__(self, store: ChunkStore, titles: Mapping[str, str]) -> None:
         self._store, self._titles = store, titles
-        self._rows: list[str] = []
+        self._rows: list[list[Any]] = []
         self._chunks: dict[str, None] = {}
-        # Row and text of the cases in the current pack, and the size of their texts.
-        self._waiting: list[tuple[str, str]] = []
+        # Texts of the cases in the current pack, which are those of the last rows, and their size.
+        self._waiting: list[str] = []
         self._size = 0
 
     def add(self, case: ShownCase, metric: str | None) -> None:
@@ -353,9 +353,9 @@ class _ListWriter:
         scores = [turn.scores.get(metric or "") for turn in case.turns]
         reason = next((turn.reason for turn in case.turns if turn.reason), None)
         labels = [[words.label_title(name, self._titles), text] for name, text in case.labels.items()]
-        row = script_json([case.case, scores, reason and words.reason_words(reason), labels])
+        self._rows.append([case.case, scores, reason and words.reason_words(reason), labels])
         text = script_json(_case(case, self._store, self._chunks))
-        self._waiting.append((row, text))
+        self._waiting.append(text)
         self._size += len(text)
         if self._size >= PACK:
             self._flush()
@@ -364,14 +364,14 @@ class _ListWriter:
         """Return the list; None without cases."""
         if self._waiting:
             self._flush()
-        return (
-            CaseList(run, len(self._rows), ",".join(self._rows), tuple(self._chunks)) if self._rows else None
-        )
+        rows = script_json(self._rows)[1:-1]
+        return CaseList(run, len(self._rows), rows, tuple(self._chunks)) if self._rows else None
 
     def _flush(self) -> None:
-        name = self._store.put_text(f"[{','.join(text for _, text in self._waiting)}]")
+        name = self._store.put_text(f"[{','.join(self._waiting)}]")
         self._chunks[name] = None
-        self._rows += [f'{row[:-1]},"{name}",{place}]' for place, (row, _) in enumerate(self._waiting)]
+        for place, row in enumerate(self._rows[-len(self._waiting) :]):
+            row.extend((name, place))
         self._waiting, self._size = [], 0
 
 

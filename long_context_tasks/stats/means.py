@@ -97,7 +97,7 @@ def standard_error(
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
     0.25
     """
-    estimate = cluster_moments(values, clusters)
+    estimate = cluster_moments(values, clusters, skewed=False)  # only the degrees of freedom would differ
     if estimate is None:
         return math.nan
     return math.sqrt(float(estimate.variance) + math.fsum(std**2 for std in stds) / len(values) ** 2)

@@ -36,7 +36,9 @@ def write_run(folder: Path, number: int) -> None:
         for n in range(CASES)
     }
     labels = {case: ({"position": str(n % 5)}, [{}]) for n, case in enumerate(cases)}
-    run = Run(cases, task=TASKS[task], model=f"model_{model}", task_labels=labels)
+    # A file of results is named by its time, and would replace that of the model's other tasks.
+    made = f"2026-01-01T10-{task:02}-00.000000"
+    run = Run(cases, task=TASKS[task], model=f"model_{model}", made=made, task_labels=labels)
     if model % 5 == 4:
         write_opencompass(folder / "opencompass", Run(cases, task=run.task, model=run.model, made=TIME))
         return
