@@ -1,11 +1,13 @@
 """The site in a real headless Chromium: hostile texts, themes, small screens, keys, screen readers."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from headless import needs_browser
 from made_up_site import HOSTILE_NAME
-from site_reader import Reader, media, screen
+from site_reader import Reader, media, reading, screen
 
 from long_context_tasks.site.words import slug
 
@@ -118,6 +120,21 @@ def test_wide_tables_say_on_a_phone_that_there_are_more_columns(reader: Reader) 
     assert (
         reader.js("return document.querySelector('.board tbody .cell').getBoundingClientRect().right") <= 390
     )
+
+
+def test_the_only_column_of_a_board_is_in_sight_on_a_phone(driver: Any, tmp_path: Path) -> None:
+    from made_up_site import collection_of, made_up_cell, rate, small_options
+
+    from long_context_tasks.site import build_site
+
+    cells = [made_up_cell("owl/small-2-135m-instruct", "ethic_recall_books", rate(0.5, 30), ("run",))]
+    site = build_site(tmp_path, collection_of(cells), cells, [], small_options())
+    with reading(driver, site.index.parent) as reader:
+        screen(reader, 390)
+        reader.open("index.html")
+        reader.wait(lambda: reader.all(".board tbody .cell"))
+        end = "return document.querySelector('.board tbody .cell').getBoundingClientRect().right"
+        assert reader.js(end) <= 390
 
 
 def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: Reader) -> None:
