@@ -50,30 +50,24 @@ class Tokenizer:
         encode_batch: Callable[[Sequence[str]], Iterable[Sequence[int]]],
         identity: str | None = None,
         count: Callable[[str], int] | None = None,
-        count_generated: Callable[[str], int] | None = None,
         key: "Callable[[str], str | bytes] | None" = None,
     ) -> None:
         """Wrap a function that returns the tokens of each text in a batch, without special tokens.
 
-        ``count`` counts a text's tokens if that is faster than encoding it, ``count_generated`` those of a
-        generated text, whose words are few. ``key`` returns what identifies a text; its hash by default.
+        ``count`` counts a text's tokens if that is faster than encoding it. ``key`` returns what identifies a
+        text; its hash by default.
         """
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
         self._count = count
-        self._count_generated = count_generated or count
         self._key = key or text_hash
         self._counts: dict[str | bytes, int] = {}
 
-    def fresh(self, *, generated: bool = False) -> "Tokenizer":
-        """Return a copy without counts for the texts of one case, so that memory stays bounded.
-
-        ``generated`` is for generated texts, whose words are few.
-        """
-        count = self._count_generated if generated else self._count
+    def fresh(self) -> "Tokenizer":
+        """Return a copy without counts for the texts of one case, so that memory stays bounded."""
         # So few texts may stay in memory, which saves the time of hashing them.
-        return Tokenizer(self.name, self._encode_batch, self.identity, count, key=str)
+        return Tokenizer(self.name, self._encode_batch, self.identity, self._count, key=str)
 
     def encode(self, text: str) -> Sequence[int]:
         """Return the tokens of ``text``, without special tokens."""
@@ -192,42 +186,9 @@ class _PieceCounts(dict[str, int]):
         return sum(map(self.__getitem__, _ASCII_PIECE.findall(text)))
 
 
-_NOT_APART = -(1 << 40)  # makes any sum negative
-
-
-class _WordCounts(dict[str, int]):
-    """Tokens of each word of texts, with the space before it. If words repeat, this takes half the time of pieces."""
-
-    def __init__(self, pieces: _PieceCounts) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= _MOST_PIECES:
-            self.clear()
-        count = self[word] = self._pieces.count(f" {word}") if _is_apart(word) else _NOT_APART
-        return count
-
-    def count(self, text: str) -> int:
-        first, *words = text.split(" ")
-        count = sum(map(self.__getitem__, words))
-        if count < 0 or not _is_apart(first):
-            return self._pieces.count(text)
-        return count + self._pieces.count(first)
-
-
-def _is_apart(word: str) -> bool:
-    """Return whether no token spans a word's end and the space on either side of it."""
-    # A space forms tokens with other white space, except line breaks before it.
-    return word != "" and not word[0].isspace() and (word[-1] in "\r\n" or not word[-1].isspace())
-
-
 def _cl100k() -> Tokenizer:
     encode = cl100k_encoding().encode_ordinary
-    pieces = _PieceCounts(encode)
-    return Tokenizer(
-        CL100K, lambda texts: map(encode, texts), CL100K, pieces.count, _WordCounts(pieces).count
-    )
+    return Tokenizer(CL100K, lambda texts: map(encode, texts), CL100K, _PieceCounts(encode).count)
 
 
 def _fast(name: str, path: Path) -> Tokenizer:

@@ -213,10 +213,8 @@ def test_special_tokens_in_a_text_are_text() -> None:
         max_size=30,
     ).map("".join)
 )
-def test_pieces_and_words_have_as_many_tokens_as_the_whole_text(text: str) -> None:
-    tokens = len(cl100k_encoding().encode_ordinary(text))
-    assert get_tokenizer("cl100k").fresh().count(text) == tokens
-    assert get_tokenizer("cl100k").fresh(generated=True).count(text) == tokens
+def test_pieces_have_as_many_tokens_as_the_whole_text(text: str) -> None:
+    assert get_tokenizer("cl100k").fresh().count(text) == len(cl100k_encoding().encode_ordinary(text))
 
 
 def test_each_text_is_encoded_once() -> None:

@@ -374,6 +374,7 @@ class TrialWriter(PlanWriter):
             if sentences
         ]
         text = f"{reported} {_tidy(' '.join(rest))}"
+        self.results = {}  # they refer to this writer, which would stay in memory until garbage is collected
         return title, Paragraph(text, tuple(self.labels), len(reported))
 
     def background(self, topic: Topic, wanted: Features) -> str:

@@ -131,8 +131,7 @@ def _made(
     task, edition = _task_and_edition(family)
     genre = GENRES[domain] if edition == SYNTHETIC else recast_genre(Options(carriers=source), domain)
     # Fresh tokenizers cache counts for one case only, so memory does not grow with the number of cases.
-    generated = edition == SYNTHETIC
-    tokenizers = tuple(tokenizer.fresh(generated=generated) for tokenizer in tokenizers_of(settings))
+    tokenizers = tuple(tokenizer.fresh() for tokenizer in tokenizers_of(settings))
     writings = Writings(genre)
     found: dict[int, MadeCases] = {}
     for length in lengths:

@@ -284,7 +284,7 @@ def has_number(label: str, text: str) -> bool:
     return False
 
 
-@lru_cache(maxsize=64)  # every try shortens the same paragraphs
+@lru_cache(maxsize=16)  # every try shortens the same paragraph
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
     """Return a paragraph cut at an offset, with its remaining labels, or None if it cannot be cut there."""
     # Never after an abbreviation or inside a quotation or parenthesis.
