@@ -7,9 +7,11 @@ import logging
 import math
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,7 @@ from long_context_tasks.site.cases import (
     ChunkStore,
     PageNames,
     facts_of,
+    script_json,
     write_cases,
 )
 from long_context_tasks.site.contents import SiteOptions
@@ -62,6 +65,8 @@ from long_context_tasks.site.tables import (
 )
 
 _LOG = logging.getLogger(__name__)
+_Page = tuple[str, list[str]]
+"""Text of a page, and JSON of the figures that it loads."""
 # In the folder of a site while it is replaced: the new files, and those of the earlier site.
 _NEW, _OLD = ".lct-site.new", ".lct-site.old"
 MARKER = "lct-site.json"
@@ -154,6 +159,10 @@ class _Writer:
         formats = (score_text, interval_text, bar_ends, cases_text, length_words)
         self.environment.globals.update({function.__name__: function for function in formats})
         self.environment.globals.update(words=words, styles=styles, options=self.options, names=self.names)
+        # What pages of models and tasks share; the rest of the options is chosen for each page, so that its own inputs decide about it.
+        self.shared = replace(self.options, groups=(), sections={}, lengths=(), heat_maps=())
+        libraries = [version(name) for name in ("jinja2", "markupsafe")]
+        self.shared_key = self.store.name_of(repr((self.shared, list(self.names.tasks), styles, libraries)))
         self.write_first_pages()
         self.write_model_pages()
         self.write_task_pages()
@@ -167,16 +176,43 @@ class _Writer:
         # From the installed package, so that pages need no network.
         shutil.copyfile(self.plotly, self.folder / "assets" / _PLOTLY)
 
-    def page(self, path: str, kind: str, **context: Any) -> None:
-        figures = [
-            {"title": each.title, "caption": each.caption, "data": self.store.put(each.data)}
-            for each in context.pop("figures", ())
+    def page(self, path: str, kind: str, **context: Any) -> _Page:
+        data = [script_json(each.data) for each in context.get("figures", ())]
+        context["figures"] = [
+            {"title": each.title, "caption": each.caption, "data": self.store.put_text(text)}
+            for each, text in zip(context.get("figures", ()), data, strict=True)
         ]
         template = self.environment.get_template(f"{kind}.html.j2")
-        text = template.render(page=kind, root="../" * path.count("/"), figures=figures, **context)
+        text = template.render(page=kind, root="../" * path.count("/"), **context)
+        text = text.encode("utf-8", "replace").decode()  # UTF-8 has no lone surrogates
+        self.write_page(path, text)
+        return text, data
+
+    def kept_page(
+        self,
+        path: str,
+        kind: str,
+        cells: Sequence[Cell],
+        inputs: Sequence[Any],
+        context: Callable[[], dict[str, Any]],
+    ) -> None:
+        """Write the page of a model or task, or the one that an earlier report made from the same cells and inputs."""
+        links = [self.names.run_links(cell.runs) for cell in cells]
+        reuse = self.collection.reuse
+        key = reuse.key("page", self.shared_key, path, kind, cells, links, *inputs) if reuse.enabled else None
+        found: _Page | None = reuse.find(_Page, key)
+        if found is None:
+            reuse.keep(_Page, key, self.page(path, kind, **context()))
+            return
+        text, data = found
+        for figure in data:
+            self.store.put_text(figure)
+        self.write_page(path, text)
+
+    def write_page(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(exist_ok=True)
-        # The folder is not a site yet, so that its files need not be whole at any time. Lone surrogates cannot be encoded as UTF-8.
-        (self.folder / path).write_bytes(text.encode("utf-8", "replace"))
+        # The folder is not a site yet, so that its files need not be whole at any time.
+        (self.folder / path).write_bytes(text.encode())
 
     def write_first_pages(self) -> None:
         payload = index_payload(self.leading, self.names, self.options)
@@ -206,21 +242,29 @@ class _Writer:
         runs = self.collection.runs.partition_by("model", as_dict=True)
         cells = grouped(self.leading.values(), attrgetter("model"))
         others = grouped(self.others, attrgetter("model"))
+        breakdowns = grouped(self.breakdowns, lambda each: each.cell.model)
+        lengths = grouped(self.options.lengths, attrgetter("model"))
+        maps = grouped(self.options.heat_maps, attrgetter("model"))
         for model, file in self.names.models.items():
             rest, own_runs = others.get(model, []), runs.get((model,), self.collection.runs.clear())
-            context = model_context(
-                model, cells[model], rest, own_runs, self.breakdowns, self.names, self.options
-            )
-            self.page(f"model/{file}.html", "model", **context)
+            split = breakdowns.get(model, [])
+            options = replace(self.shared, lengths=lengths.get(model, []), heat_maps=maps.get(model, []))
+            context = partial(model_context, model, cells[model], rest, own_runs, split, self.names, options)
+            inputs = (len(rest), own_runs.rows(), split, options.lengths, options.heat_maps)
+            self.kept_page(f"model/{file}.html", "model", [*cells[model], *rest], inputs, context)
 
     def write_task_pages(self) -> None:
         families = {cell.task: cell.family for cell in self.cells}
         by_family = grouped(self.leading.values(), attrgetter("family"))
         others = grouped(self.others, attrgetter("task"))
+        breakdowns = grouped(self.breakdowns, lambda each: each.cell.task)
+        maps = grouped(self.options.heat_maps, attrgetter("task"))
         for task, file in self.names.tasks.items():
             family, rest = by_family[families[task]], others.get(task, [])
-            context = task_context(task, family, rest, self.breakdowns, self.names, self.options)
-            self.page(f"task/{file}.html", "task", **context)
+            split, options = breakdowns.get(task, []), replace(self.shared, heat_maps=maps.get(task, []))
+            context = partial(task_context, task, family, rest, split, self.names, options)
+            inputs = (len(rest), split, options.heat_maps)
+            self.kept_page(f"task/{file}.html", "task", [*family, *rest], inputs, context)
         rows = leaderboard(self.collection, self.cells)
         for (task,), part in rows.partition_by("task", as_dict=True, maintain_order=True).items():
             path = self.folder / "task" / f"{self.names.tasks[str(task)]}.json"

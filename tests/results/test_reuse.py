@@ -26,6 +26,8 @@ from long_context_tasks.results.collect import collect_with_files
 from long_context_tasks.results.evaluations import Evaluation
 from long_context_tasks.results.reuse import Reuse
 from long_context_tasks.schema.files import MOST_BYTES
+from long_context_tasks.site import build
+from long_context_tasks.site.pages import model_context
 
 CASES = 60
 TEXT = 'The answer is A2, as it "names" the reason, naïvely.\n' * 40
@@ -105,6 +107,22 @@ def test_the_second_site_is_the_first_and_takes_over_its_cases(
     packs = [name for name in before if TEXT.encode()[:30] in first[f"data/{name}"].replace(b'\\"', b'"')]
     after = places(tmp_path / "site")
     assert len(packs) > 3 and all(after[name] == before[name] for name in packs)
+
+
+def test_pages_are_made_again_only_if_what_they_show_has_changed(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, made = report(runs, tmp_path / "site"), list[str]()
+
+    def context(model: str, *inputs: Any) -> dict[str, Any]:
+        made.append(model)
+        return model_context(model, *inputs)
+
+    monkeypatch.setattr(build, "model_context", context)
+    assert report(runs, tmp_path / "site") == first and not made
+    swap_two_scores(find_runs(runs / "owl").runs[0].files[0])
+    report(runs, tmp_path / "site")
+    assert made == ["owl"]
 
 
 def test_a_changed_score_is_shown(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
