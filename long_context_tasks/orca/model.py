@@ -26,6 +26,8 @@ EPS = 0.01
 N_RATINGS = 5
 MAX_PADDING = 1.1
 """Maximum number of tokens in a batch with its padding, relative to those without."""
+BATCH_COST = {True: 24, False: 1_000}
+"""What a batch costs beside its tokens, in tokens, by whether it runs on a CPU. GPUs wait for small batches."""
 Floats = NDArray[np.float64]
 
 
@@ -243,22 +245,36 @@ def collate(
 
 
 def length_batches(
-    lengths: Sequence[int], most_tokens: int, most_items: int, max_padding: float = MAX_PADDING
+    lengths: Sequence[int],
+    most_tokens: int,
+    most_items: int,
+    batch_cost: float,
+    max_padding: float = MAX_PADDING,
 ) -> list[list[int]]:
-    """Group item indices into batches of similar length, longest items first.
+    """Group item indices into the cheapest batches of neighbours in length, longest items first.
 
-    In this order, running out of memory shows early. ``most_tokens`` includes the padding; an item that
-    exceeds it gets its own batch.
+    In this order, running out of memory shows early. A batch costs its tokens with their padding and
+    ``batch_cost``, which is infinite for as few batches as possible. ``most_tokens`` includes the padding; an
+    item that exceeds it gets its own batch.
     """
-    batches: list[list[int]] = []
-    real = 0  # tokens in the last batch, without padding
-    for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
-        last = batches[-1] if batches else []
-        padded = (len(last) + 1) * lengths[last[0] if last else index]
-        real += lengths[index]
-        if last and len(last) < most_items and padded <= min(most_tokens, max_padding * real):
-            last.append(index)
-        else:
-            batches.append([index])
-            real = lengths[index]
-    return batches
+    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+    # Of the first items, as many as the index: the least cost, and the start of their last batch.
+    best: list[tuple[float, int]] = [(0, 0)]
+    for end in range(1, len(order) + 1):
+        real = 0  # tokens without padding
+        options: list[tuple[float, int]] = []
+        for start in range(end - 1, max(-1, end - 1 - most_items), -1):
+            real += lengths[order[start]]
+            padded = (end - start) * lengths[order[start]]
+            if options and padded > most_tokens:
+                break
+            if padded <= max_padding * real:
+                options.append((best[start][0] + padded + batch_cost, start))
+        best.append(min(options))  # at equal cost, the one with more items
+    batches = []
+    end = len(order)
+    while end:
+        start = best[end][1]
+        batches.append(order[start:end])
+        end = start
+    return batches[::-1]

@@ -16,7 +16,7 @@ from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat, encode_items
-from long_context_tasks.orca.model import OrcaModel, collate, length_batches
+from long_context_tasks.orca.model import BATCH_COST, OrcaModel, collate, length_batches
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT
@@ -168,7 +168,8 @@ def predict(
     rows = list(dict.fromkeys(keys))
     known = {} if kept is None else {row: kept.get(row) for row in rows}
     params = {row: outputs for row, outputs in known.items() if outputs is not None}
-    groups = length_batches([len(row) for row in rows], batch_tokens, batch_size)
+    cost = BATCH_COST[model.device.type == "cpu"]
+    groups = length_batches([len(row) for row in rows], batch_tokens, batch_size, cost)
     batches = [[rows[index] for index in group] for group in groups]
     # A batch is computed in full or not at all, so that a resumed run rounds like an uninterrupted one.
     batches = [batch for batch in batches if any(row not in params for row in batch)]

@@ -1,6 +1,8 @@
 """Scoring: order, batches, windows, what does not fit."""
 
+import itertools
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -235,17 +237,38 @@ def test_half_a_surrogate_pair_is_scored() -> None:
     assert tokenizer().decode(encoded.ids).endswith("half ? of it")
 
 
-@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.integers(1, 8))
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=8),
+    st.integers(1, 120),
+    st.integers(1, 8),
+    st.sampled_from([0, 24, math.inf]),
+)
 @settings(deadline=None)
-def test_batches_hold_every_item_once(lengths: list[int], most_tokens: int, most_items: int) -> None:
-    batches = model_code.length_batches(lengths, most_tokens, most_items)
-    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
-    for batch in batches:
-        own = [lengths[index] for index in batch]
+def test_batches_are_the_cheapest_of_all(
+    lengths: list[int], most_tokens: int, most_items: int, batch_cost: float
+) -> None:
+    def allowed(own: list[int]) -> bool:
         most = min(most_tokens, model_code.MAX_PADDING * sum(own))
-        assert len(own) == 1 or (len(own) <= most_items and len(own) * max(own) <= most)
-    order = [lengths[index] for batch in batches for index in batch]
-    assert order == sorted(order, reverse=True)
+        return len(own) == 1 or (len(own) <= most_items and len(own) * max(own) <= most)
+
+    def cost(batches: list[list[int]]) -> float:
+        return sum(len(own) * max(own) + batch_cost for own in batches)
+
+    batches = model_code.length_batches(lengths, most_tokens, most_items, batch_cost)
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    ours = [[lengths[index] for index in batch] for batch in batches]
+    order = sorted(lengths, reverse=True)
+    assert list(itertools.chain(*ours)) == order and all(map(allowed, ours))
+    for cuts in itertools.product((False, True), repeat=len(order) - 1):
+        ends = [*(place for place, cut in enumerate(cuts, start=1) if cut), len(order)]
+        other = [order[start:end] for start, end in itertools.pairwise([0, *ends])]
+        assert not all(map(allowed, other)) or cost(ours) <= cost(other)
+
+
+def test_without_a_limit_of_padding_there_are_as_few_batches_as_possible() -> None:
+    batches = model_code.length_batches([30, 90, 10, 20], 180, 3, math.inf, math.inf)
+    assert batches == [[1], [0, 3, 2]]
+    assert model_code.length_batches([], 180, 3, math.inf, math.inf) == []
 
 
 def test_output_that_is_no_number_is_named() -> None:

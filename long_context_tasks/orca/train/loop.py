@@ -272,7 +272,7 @@ class _StageTraining:
         losses = []
         # A step has few items, which fill a GPU only together.
         lengths = [len(row) for row in ids]
-        batches = length_batches(lengths, settings.batch_tokens, settings.batch_size, math.inf)
+        batches = length_batches(lengths, settings.batch_tokens, settings.batch_size, math.inf, math.inf)
         for number, batch in enumerate(batches):
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step - 1, number))
             labels = model.head.labels([ratings[index] for index in batch]).to(model.device)
