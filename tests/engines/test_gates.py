@@ -41,7 +41,7 @@ def test_vllm_with_a_cache_of_prefixes_is_as_good_as_without(tmp_path: Path) -> 
         vllm_server(tmp_path / "off.log", *window, "--no-enable-prefix-caching") as off,
     ):
         found = gate(f"{on}/v1", f"{off}/v1", tmp_path / "caching")
-        assert (found["verdict"], found["findings"]) == ("PASS", [])
+        assert (found["verdict"], found["faults"]) == ("PASS", [])
     overrides = json.dumps({"rope_parameters": {"rope_type": "default", "rope_theta": 100.0}})
     with (
         vllm_server(tmp_path / "lost.log", *window, "--hf-overrides", overrides) as lost,
@@ -49,7 +49,7 @@ def test_vllm_with_a_cache_of_prefixes_is_as_good_as_without(tmp_path: Path) -> 
     ):
         found = gate(f"{lost}/v1", f"{whole}/v1", tmp_path / "rope")
         assert found["verdict"] == "FAIL"
-        assert "RoPE settings differ" in [one["name"] for one in found["findings"]]
+        assert "RoPE settings differ" in [one["name"] for one in found["faults"]]
 
 
 # The model loses nothing with a base of 10,000 on texts of 250 tokens; its positions are other ones all the same.
@@ -65,7 +65,7 @@ def test_a_wrong_rope_base_is_named_and_fails_where_it_costs(
         found = gate(lost.url, whole.url, tmp_path, *length)
         strict = gate(lost.url, whole.url, tmp_path, *length, "--strict")
     assert (found["verdict"], strict["verdict"]) == (verdict, "FAIL")
-    assert "RoPE settings differ" in [one["name"] for one in found["findings"]]
+    assert "RoPE settings differ" in [one["name"] for one in found["faults"]]
 
 
 def test_half_a_cache_fails(tmp_path: Path) -> None:
@@ -78,4 +78,4 @@ def test_half_a_cache_fails(tmp_path: Path) -> None:
         found = gate(half.url, whole.url, tmp_path)
     assert found["verdict"] == "FAIL"
     # The weights and positions are the same.
-    assert "RoPE settings differ" not in [one["name"] for one in found["findings"]]
+    assert "RoPE settings differ" not in [one["name"] for one in found["faults"]]
