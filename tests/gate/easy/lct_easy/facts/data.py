@@ -50,6 +50,7 @@ THINGS = [
     "basket",
 ]
 QUESTIONS = ("What is the favourite thing of {who}?", "Name the favourite thing of {who}.")
+CONTINUED = f"{QUESTIONS[0]} The favourite thing of {{who}} is the"  # base models only continue
 FILLING = (
     "The weather was mild that day.",
     "Several people walked along the street.",
@@ -62,7 +63,7 @@ SENTENCES = 8
 TOKENS = 8  # of a sentence
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def likes(name: str, options: Options) -> list[Case]:
     """Return two questions on each text, which has eight sentences or about the tokens of ``lct_length``."""
     cases = []
     for number in range(-(-(options.n or 20) // 2)):
@@ -77,6 +78,30 @@ def load_task(name: str, options: Options) -> LoadedTask:
             question = asked.format(who=who)
             inputs = {"text": text, "question": question}
             cases.append(Case(f"{key}_{turn}", name, inputs, (Turn(thing, question),), key))
+    return cases
+
+
+def nano(name: str, options: Options) -> list[Case]:
+    """Return questions on texts with sixteen facts: as in ``lct_nano``, about each of them, or about one (``alone``)."""
+    asked = 1 if name.endswith("alone") else len(NAMES)
+    cases = []
+    for number in range((options.n or 320) // asked):
+        draw = random.Random(f"{options.seed} {number}")
+        things = {who: draw.choice(THINGS) for who in draw.sample(NAMES, len(NAMES))}
+        facts = [f"The favourite thing of {who} is the {thing}." for who, thing in things.items()]
+        text = facts + draw.choices(FILLING, k=(options.length or 500) // TOKENS - len(facts))
+        draw.shuffle(text)
+        for who, thing in [*things.items()][:asked]:
+            question = CONTINUED.format(who=who)
+            inputs = {"text": " ".join(text), "question": question}
+            key = f"{options.seed}_{number}"
+            cases.append(Case(f"{key}_{who}", name, inputs, (Turn(thing, question),), key))
+    return cases
+
+
+def load_task(name: str, options: Options) -> LoadedTask:
+    """Load a task."""
+    cases = (likes if name.endswith("likes") else nano)(name, options)
     return LoadedTask(
         name=name,
         version=1,
