@@ -63,9 +63,8 @@ def document_of(gate: Gate) -> dict[str, Any]:
 def write_gate(
     gate: Gate, stacks: Sequence[Stack], cells: Sequence[GateCell], out: Path, *, private: bool = False
 ) -> Path:
-    """Write ``gate.json``, the endpoints' runs and the page; return the page's path."""
+    """Write the endpoints' runs, the page and last ``gate.json``; return the page's path."""
     make_folder(out, remedy="choose another --out")
-    write_json(out / JSON, document_of(gate))
     runs = {cell.name: dict(cell.runs) for cell in cells}
     for stack in stacks:
         for number, cell in enumerate(cells):
@@ -82,9 +81,6 @@ def write_gate(
                     cell.task, given, stack.config.model, place, "lct gate"
                 )
     make_folder(out / "assets", remedy="choose another --out")
-    for name in _ASSETS:
-        source = importlib.resources.files("long_context_tasks.site") / "assets" / name
-        write_whole(out / "assets" / name, source.read_bytes())
     text = (
         templates()
         .get_template("gate.html.j2")
@@ -100,8 +96,18 @@ def write_gate(
             most=_SHOWN,
         )
     )
-    # Lone surrogates cannot be encoded as UTF-8.
-    write_whole(out / PAGE, text.encode("utf-8", "replace"))
+    assets = importlib.resources.files("long_context_tasks.site") / "assets"
+    try:
+        for name in _ASSETS:
+            write_whole(out / "assets" / name, (assets / name).read_bytes())
+        # Lone surrogates cannot be encoded as UTF-8.
+        write_whole(out / PAGE, text.encode("utf-8", "replace"))
+        write_json(out / JSON, document_of(gate))
+    except InputError:
+        # The disk is full: a page without its style or verdict looks like a finished one.
+        for path in (out / PAGE, *(out / "assets" / name for name in _ASSETS)):
+            path.unlink(missing_ok=True)
+        raise
     return out / PAGE
 
 
