@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, NotInCache, read_manifest
 from long_context_tasks.schema.response import Response
-from long_context_tasks.schema.secrets import without_known
+from long_context_tasks.schema.secrets import known_secrets, without_known
 
 if TYPE_CHECKING:  # most runs have no judge
     from long_context_tasks.judges.task_judge import TaskJudge
@@ -159,13 +159,13 @@ class StoredRun:
 
     def cases(self) -> Iterator[StoredCase]:
         """Read the cases one by one, in file order, without known secrets that a server repeated in a response."""
+        secrets = known_secrets()
         for case in self.read(self):
-            texts = [response.text and without_known(response.text) for response in case.responses]
-            if texts == [response.text for response in case.responses]:
+            if not any(secret in (each.text or "") for secret in secrets for each in case.responses):
                 yield case
-            else:
-                shown = zip(case.responses, texts, strict=True)
-                yield replace(case, responses=tuple(replace(each, text=text) for each, text in shown))
+                continue
+            shown = (replace(each, text=each.text and without_known(each.text)) for each in case.responses)
+            yield replace(case, responses=tuple(shown))
 
     @property
     def task_key(self) -> str:

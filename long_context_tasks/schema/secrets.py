@@ -161,14 +161,26 @@ def without_known(text: str) -> str:
     Values that could be an ordinary word or number stay: those of under 16 characters without a letter and a
     digit, and those of under 8.
     """
-    for secret in _known(frozenset(os.environ.items()), frozenset(_remembered)):
+    for secret in known_secrets():
         text = text.replace(secret, HIDDEN)
     return text
 
 
+def known_secrets() -> list[str]:
+    """Return what :func:`without_known` replaces, for callers with many texts."""
+    return _known(frozenset(os.environ.items()), frozenset(_remembered))
+
+
 @lru_cache(maxsize=4)
 def _known(environment: frozenset[tuple[str, str]], remembered: frozenset[str]) -> list[str]:
-    known = {*_secrets_in(dict(environment)), *_netrc_secrets(), *remembered}
+    # PWD is a folder, and SSH_AUTH_SOCK, GOOGLE_APPLICATION_CREDENTIALS and the like name files.
+    telling = {
+        name: value
+        for name, value in environment
+        # Not Path.exists, which raises for a value longer than a path may be.
+        if name not in ("PWD", "OLDPWD") and not os.path.exists(value)  # noqa: PTH110
+    }
+    known = {*_secrets_in(telling), *_netrc_secrets(), *remembered}
     # The longest first, because a secret may begin with another one.
     return sorted(filter(_TELLING.fullmatch, known), key=len, reverse=True)
 

@@ -142,6 +142,17 @@ def test_ordinary_words_are_not_hidden(text: str) -> None:
     assert without_known(text) == text
 
 
+def test_folders_and_files_that_variables_name_are_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key4.json").touch()
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key4.json"))
+    for name in ("PWD", "OLDPWD"):
+        monkeypatch.setenv(name, "/work/removed-folder-4/of-a-user")
+    text = f"In /work/removed-folder-4/of-a-user I read {tmp_path}/key4.json"
+    assert without_known(text) == text
+
+
 def test_a_wrong_netrc_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".netrc").write_text("machine host 5 \xff")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
