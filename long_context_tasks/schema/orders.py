@@ -33,9 +33,15 @@ _POSITIONS = (
 """Numbers that count list items, at line starts and inside a line."""
 _SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
 """Follows "Parts 1, 2, 3 and 4" if it is the subject of a sentence."""
+_EITHER = re.compile(r"\d\W{1,3}(?:or|oder|ou)\W{1,3}\d", re.IGNORECASE)
 _ORDINALS = re.findall(
     r"\w+", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
+_SPELLED = {
+    word: str(number)
+    for words in ("one two three four five six seven eight nine", "I II III IV V VI VII VIII IX")
+    for number, word in enumerate(words.split(), 1)
+}
 _PLACED = re.compile(
     rf"\b(?:{_PIECE}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
     re.I,
@@ -99,7 +105,7 @@ def orders(text: str, n: int) -> list[Run]:
 
     The forms, strongest first: "2 is first, 1 is second"; runs of numbers; a single n-digit
     number; every piece number ("Part 2"), every bracketed number, or every number in the text. The last three
-    do not accept 1..n itself, because texts describe pieces in that order.
+    do not accept 1..n itself, because texts describe pieces in that order, nor alternatives ("[1] or [3]").
     """
     whole = list(range(1, n + 1))
     for form in _forms(text, n):
@@ -121,15 +127,21 @@ def _forms(text: str, n: int) -> Iterator[list[Run]]:
     ]
     digits = re.finditer(r"(?<![\w.,])[1-9]{2,9}(?![\w.,]?\d)", text, re.ASCII)
     yield [(match.start(), match.end(), [int(digit) for digit in match[0]]) for match in digits]
+    if _EITHER.search(text):
+        return
     for numbers in (_NAMED.findall(text), _BRACKETED.findall(text), _numbers(text)):
         order = [int(number) for number in numbers]
         yield [(0, len(text), order)] if order != whole else []
 
 
 def _once(numbers: list[int], n: int) -> list[int]:
-    """Return the first n numbers of a run that repeats them, even if truncated; keep other runs."""
+    """Return the first n numbers of a run that repeats them, even if truncated; keep other runs.
+
+    A truncated run that counts from 1 to n again and again is no order.
+    """
     loops = len(numbers) >= 2 * n and all(a == b for a, b in zip(numbers, numbers[n:], strict=False))
-    return numbers[:n] if loops else numbers
+    counts = len(numbers) % n and numbers[:n] == sorted(numbers[:n])
+    return numbers[:n] if loops and not counts else numbers
 
 
 def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
@@ -138,6 +150,8 @@ def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
     (([2, 1], False), (None, True), (None, False))
     """
+    if not re.search(r"\d", text):  # "three, one, two", "Part II → Part I"
+        text = re.sub(r"[A-Za-z]+", lambda word: _SPELLED.get(word[0], word[0]), text)
     text = without_positions(text)
     candidates = weigh(text, [Found(start, end, tuple(numbers)) for start, end, numbers in orders(text, n)])
     chosen = choose(text, candidates)

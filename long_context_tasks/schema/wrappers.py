@@ -6,6 +6,7 @@ answers through :func:`unwrapped`; official metrics never do. Nothing here chang
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from long_context_tasks.schema.files import loads
@@ -35,6 +36,8 @@ _NEXT_TASK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Begins a task that a model invents after its answer."""
+_CITATION = re.compile(r"</?co(?:: ?\d[\d, ]{0,20})?>")
+"""Command R's marks of grounded words: "<co: 0,2>104</co: 0,2>"."""
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]*~~|<(del|strike)>[^<\n]*</\1>", re.IGNORECASE)
 _BOX_TOKEN = re.compile(r"<\|(begin|end)_of_(?:box|solution)\|>", re.IGNORECASE)
 _TAGGED = re.compile(
@@ -80,7 +83,7 @@ def own_turn(text: str) -> str:
     for opening in (_OPENING_TOKENS, _OPENING_ROLE):
         if begin := opening.match(text):
             text = text[begin.end() :]
-    text = _STRUCK.sub("", text)
+    text = _CITATION.sub("", _STRUCK.sub("", text))
     for ending in (_END_OF_TURN, _NEXT_TASK):
         for end in ending.finditer(text):
             if re.search(r"\w", text[: end.start()]):
@@ -142,8 +145,16 @@ def _lines_of(value: Any) -> Iterable[str]:
                 yield f"{key}: {'' if inner is None else inner}"
     else:
         for item in value:
-            first = next(iter(item.values()), "") if isinstance(item, dict) else item
+            first = item
+            if isinstance(item, dict):
+                # The numbers of a document rather than its id, or the name of a person rather than the role.
+                numbers = (inner for inner in item.values() if _is_numbers(inner))
+                first = next(chain(numbers, item.values()), "")
             yield from (f"- {each}" for each in (first if isinstance(first, list) else [first]))
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(each, int) for each in value)
 
 
 def out_of_tables(text: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.schema.thinking import Visible, without_thinking
 
-PLAIN = st.text(max_size=30).filter(lambda text: "think>" not in text)
+PLAIN = st.text(st.characters(exclude_characters="<&[◁"), max_size=30)  # no mark begins
 FORMS = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
@@ -34,7 +34,7 @@ def test_only_the_answer_is_left(thought: str, answer: str) -> None:
     # The chat template holds the opening tag.
     assert without_thinking(f"{thought}</think>{answer}") == Visible(answer, False)
     assert without_thinking(f"<think>{thought}</think>{thought}</think>{answer}") == Visible(answer, False)
-    assert without_thinking(f"{answer}<think>{thought}") == Visible(answer, True)
+    assert without_thinking(f"A1{answer}<think>{thought}") == Visible(f"A1{answer}", True)
 
 
 @pytest.mark.parametrize("opens", FORMS)
@@ -56,6 +56,16 @@ def test_every_form_is_taken_out(opens: str) -> None:
         ("<think>A1 or A2?\n\nAnswer: A2</s>", "Answer: A2</s>", True),
         ("[THINK]A1?\n**Final answer:** [2, 1]\n", "**Final answer:** [2, 1]\n", True),
         ("<think>Answer: A2", "", True),
+        ("<think>12 of 40.\n\n12; 40</s>\n", "12; 40</s>", True),
+        ("<think>So.\nOkay, final:\n- Core IDs: [12]\n\n- Others: none", "", True),
+        (
+            "<think>So.\n\n[3]\n\nFinal:\n- Core IDs: [12]\n\n- Others: [7]",
+            "- Core IDs: [12]\n\n- Others: [7]",
+            True,
+        ),
+        ("<think>[12]", "", True),
+        ("<think>So.\n\n[12], [7", "", True),
+        ("<think>So.\n\nPerhaps 12; 40", "", True),
         ("<think>\nAnswer: A2\nNo, A1", "", True),
         ("<think>\nThe answer", "", True),
         ("<think>x</think>A1<think>y</think>A2", "A2", False),

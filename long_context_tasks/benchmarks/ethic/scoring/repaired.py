@@ -25,6 +25,7 @@ from long_context_tasks.schema.candidates import (
     Found,
     Standing,
     choose,
+    has,
     has_words,
     introduction,
     weigh,
@@ -209,21 +210,21 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
 
 # Names the requested ids, or the others.
 _CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({WORDS['core']})|({WORDS['other']}))", re.IGNORECASE)
-_NOUN = (
-    r"[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
-)
+_NOUN = r"\.?[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
 _MARKS = r"[ \t*_`\")]*"
-_LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)"
+_LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is|would be)\b:?|$)"
 # Follows a category that is a heading for ids: "IDs:", "studies are".
-_HEADING_ENDS = re.compile(rf"({_NOUN})?{_MARKS}{_LEADS_TO_IDS}[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
-# An id or a category: in "[12]: Core" and "7 and 12 are core, 3 is supplementary", the category follows its
-# ids.
+_HEADING_ENDS = re.compile(
+    rf"({_NOUN})?{_MARKS}(?:\(\d{{1,3}}\)(?=[*_ ]{{0,3}}:))?{_MARKS}{_LEADS_TO_IDS}[ \t*_`]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+# An id or a category: "[12]: Core", "7 and 12 are core, 3 is supplementary", "only 12 meets the criteria".
 _CATEGORISED = re.compile(
     r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9})(?!\d)|"
-    r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
+    rf"({WORDS['wanted']})|{WORDS['unwanted']}",
     re.IGNORECASE | re.ASCII,
 )
-_DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
+_DENIED = re.compile(rf"{WORDS['denied']}[^.]*\Z", re.IGNORECASE)
 _UNDECIDED = re.compile(
     r"\b(?:cannot|can't|unable to|could not)\s(?:decide|choose|tell|determine)\b", re.IGNORECASE
 )
@@ -234,14 +235,15 @@ _NO_IDS = re.compile(
 _LABELLED_BOX = re.compile(r"(:[\s*_$]{0,4})\\boxed\s?\{([^{}]*)\}\$?")
 _TAG_HEADING = re.compile(r"<((?:core|related|suppl|support)[\w ]{0,20})>", re.IGNORECASE)
 _CONTRASTED = re.compile(
-    r"\((?:rather than|not|instead of|unlike|excluding|except)\b[^()\n]*\)", re.IGNORECASE
+    r"\((?:rather than|not|instead of|unlike|excluding|except)\b[^()\n]*\)|(?<=[\d\])]),?\s(?:while|whereas|but)\b[^\n]*",
+    re.IGNORECASE,
 )
-# A correction after the lists: "[12] belongs under Supplementary IDs".
-_MOVED = re.compile(
-    r"(?<!\d)((?:\d{1,9}(?!\d)\]?(?:,?\sand\s|,\s)?\[?){1,8})\s(?:belongs?|should|goes?|moves?)\b([^.\n\d]{0,30}?)\b"
-    r"(?:(core|related)|suppl\w+|supporting|unrelated)\b",
-    re.IGNORECASE | re.ASCII,
-)
+# A correction after the lists: "[12] belongs under Supplementary IDs"; "could be argued" does not correct.
+_MOVES = re.compile(WORDS["moves"], re.IGNORECASE)
+_HEDGED = re.compile(rf"{WORDS['hedges']}|\?\s*\Z", re.IGNORECASE)
+# Begins a line under a heading that has its own label: "IDs secundarios: [12]".
+_OWN_LABEL = re.compile(r"\n[^\w\n]{0,9}[^\W\d_][^\n\d:=\[<]{0,40}[:=][ *_]{0,9}(?=[\[<(\d])")
+_BROKEN = re.compile(r"(?<=\d) (?=\d{3,4}(?!\d))")  # in an id such as "1585 9789"
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _ID_WORDS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
@@ -249,9 +251,10 @@ _ONLY_NUMBER = re.compile(rf"\W*{_ID_WORDS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_ID_WORDS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
 # For match: a text that begins with a number, or contains a bracketed one.
 _NUMBERED = re.compile(rf"\W*{_ID_WORDS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", re.IGNORECASE | re.DOTALL)
+_LONGEST_NUMBER = 4  # maximum number of digits in a segment's number, unlike an id of a study
 _WIDEST = 200  # maximum number of ids in a range; a wider range is not expanded
 _PARENTHESIS = re.compile(r"\([^()]*\)")
-_PIECES = re.compile(r"[;,&\n]|\band\b", re.IGNORECASE)
+_PIECES = re.compile(r"[;,&/\n]|\band\b|(?<=\d{5})\s", re.IGNORECASE)
 
 
 def attributed_ids(answer: str) -> list[str] | None:
@@ -281,14 +284,18 @@ def attributed_ids(answer: str) -> list[str] | None:
     chosen = choose(text, candidates)
     if chosen is None:
         return None
-    ids = list(chosen.answer)
+    ids = dict.fromkeys(chosen.answer)
     # A later sentence may move an id to the other category.
-    for numbers, words, is_core in _MOVED.findall(text, chosen.end):
-        moved = _unique(re.findall(r"\d+", numbers))
-        ids = [number for number in ids if number not in moved]
-        if bool(is_core) != bool(_DENIED.search(words)):
-            ids += moved
-    return ids
+    for sentence in SENTENCE_END.split(text[chosen.end :]):
+        moves = _MOVES.search(sentence) or has("retracts", sentence)
+        if not (moves and _CATEGORY.search(sentence)) or _HEDGED.search(sentence):
+            continue
+        for moved, wanted in _by_category(sentence)[0]:
+            for number in moved:
+                ids.pop(number, None)
+                if wanted:
+                    ids[number] = None
+    return list(ids)
 
 
 def _id_lists(text: str) -> list[Candidate]:
@@ -329,27 +336,59 @@ def _headings(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _categorised(text: str) -> list[str] | None:
-    """Return the ids that are followed by a category, provided the text labels all its ids that way."""
-    if _UNDECIDED.search(text):
+    """Return the ids whose sentences say that they are wanted, if sentences categorize all ids of a text.
+
+    A text that begins with a category has headings, unless each of its lines categorizes one other id.
+    """
+    first = _CATEGORISED.search(text)
+    if first is None or _UNDECIDED.search(text):
         return None
-    wanted: list[str] = []
+    categories: dict[str, bool] = {}
     pending: list[str] = []
-    labelled, end = False, 0
-    for match in _CATEGORISED.finditer(text):
-        if number := match[1] or match[2]:
-            pending.append(number)
-        elif pending or labelled:
-            if match[3] and not _DENIED.search(text, end, match.start()):
-                wanted += pending
-            labelled, pending = True, []
-        else:
+    lengths: list[int] = []
+    for sentence in SENTENCE_END.split(text):
+        groups, rest = _by_category(sentence)
+        if groups and not groups[0][0]:
+            groups[0] = (pending, groups[0][1])
+        elif groups and pending:
             return None
+        pending = rest if groups else pending + rest
+        for ids, wanted in groups:
+            lengths.append(len(ids))
+            if any(categories.setdefault(number, wanted) != wanted for number in ids):
+                return None
+    listed = set(lengths) == {1} and len(lengths) == len(categories) > 2
+    if pending or not categories or not (first[1] or first[2] or listed):
+        return None
+    return [number for number, wanted in categories.items() if wanted]
+
+
+def _by_category(sentence: str) -> tuple[list[tuple[list[str], bool]], list[str]]:
+    """Return the ids before each category in a sentence with whether it is wanted, and the remaining ids.
+
+    If there is only one category, it is that of all ids.
+    """
+    groups: list[tuple[list[str], bool]] = []
+    ids: list[str] = []
+    end = 0
+    for match in _CATEGORISED.finditer(sentence):
+        if number := match[1] or match[2]:
+            ids.append(_plain(number))
+        else:
+            wanted = match[3] is not None and not _DENIED.search(sentence, end, match.start())
+            groups.append((ids, wanted))
+            ids = []
         end = match.end()
-    return _unique(wanted) if labelled and not pending else None
+    if len(groups) == 1:
+        return [(groups[0][0] + ids, groups[0][1])], []
+    return groups, ids
 
 
 def _ids_of(section: str) -> list[str] | None:
     """Return the ids in the section under a heading, or None if it has no list."""
+    # If the ids follow on the heading's line, a later line with a label is another heading.
+    if re.search(r"\d", section.partition("\n")[0]) and (label := _OWN_LABEL.search(section)):
+        section = section[: label.start()]
     # The first paragraph, plus following ones that continue the list.
     listed = re.split(r"\n[ \t]*\n(?!\s{0,20}[-*•<\[(\d])", _CONTRASTED.sub("", section).strip(), maxsplit=1)[
         0
@@ -359,10 +398,14 @@ def _ids_of(section: str) -> list[str] | None:
         return []  # numbers after it are explanation
     if ids := _in_brackets(rest):
         return ids
+    plain = _PARENTHESIS.sub("", rest)
+    if not re.search(r"\d", plain):
+        plain = rest.translate({ord("("): ";", ord(")"): ";"})
     ids = _unique(
         number
-        for piece in _PIECES.split(_PARENTHESIS.sub("", rest))
-        for number in _numbers_of(piece) or re.findall(r"(?<!\d)\d+\b", piece, re.ASCII)[:1]
+        for piece in _PIECES.split(plain)
+        for number in _numbers_of(piece)
+        or re.findall(r"(?<!\d)\d+\b", LIST_MARK.sub("", piece), re.ASCII)[:1]
     )
     return ids if ids or not rest.strip(AROUND + "-•") else None
 
@@ -377,7 +420,11 @@ def _bare_list(answer: str) -> list[str] | None:
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
     numbers = [_numbers_of(LIST_MARK.sub("", piece)) for piece in pieces]
-    return _unique(chain.from_iterable(numbers)) if numbers and all(numbers) else None
+    ids = _unique(chain.from_iterable(numbers))
+    # A single list of studies, whose ids are long, may be of either category.
+    if not ids or not all(numbers) or (not two and len(ids[0]) > _LONGEST_NUMBER):
+        return None
+    return ids
 
 
 def _numbers_of(piece: str) -> list[str]:
@@ -392,7 +439,10 @@ def _numbers_of(piece: str) -> list[str]:
 def _in_brackets(text: str) -> list[str]:
     inside = (square or angled for square, angled in _BRACKETED.findall(text))
     return _unique(
-        number for ids in inside for piece in re.split("[;,]", ids) for number in _numbers_of(piece)
+        number
+        for ids in inside
+        for piece in _PIECES.split(_BROKEN.sub("", ids))
+        for number in _numbers_of(piece)
     )
 
 
@@ -420,7 +470,7 @@ def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
 
     An answer is ambiguous if it gives several orders. An order of all n options is read by
     :func:`~long_context_tasks.schema.orders.committed_order`. Otherwise the longest run of numbers counts, or
-    all numbers in square brackets if there is no run.
+    all numbers in square brackets if there is no run, unless they only recite the options as they are numbered.
 
     >>> listed_order("1. [3]\\n2. [1] (part 7)", 3), listed_order("Option 2 > Option 1", 2), listed_order("3 parts: first 2", 2)
     ((['3', '1'], False), (['2', '1'], False), ([], False))
@@ -433,4 +483,5 @@ def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
     longest = max((numbers for _, _, numbers in runs(plain)), key=len, default=[])
     if len(longest) > 1:
         return [str(number) for number in longest], False
-    return _in_brackets(plain), False
+    inside = _in_brackets(plain)
+    return ([] if inside == [str(place) for place in range(1, n + 1)] else inside), False
