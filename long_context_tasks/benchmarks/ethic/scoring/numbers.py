@@ -69,7 +69,7 @@ _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d
 _QUOTED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}:\s[\"“'«]")  # '12: "12 patients, of whom 3 left"'
 # The id of a document whose list follows, or a column of ids: "ID 25797559: 104", "28637584:".
 _DOCUMENT = re.compile(
-    rf"(?:{WORDS['parts']}\W{{1,5}})+\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}(?=\W{{0,3}}$|\s?[:–—→-])|"
+    rf"(?:{WORDS['parts']}\W{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}(?=\W{{0,3}}$|\s?[:–—→-])|"
     r"^\W{0,4}\d{1,9}(?=\W{0,2}:\W{0,9}\n\W{0,9}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
