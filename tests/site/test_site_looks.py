@@ -1,21 +1,59 @@
 """The site in a real headless Chromium: hostile texts, themes, small screens, keys, screen readers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from headless import needs_browser
-from made_up_site import HOSTILE_NAME
+from made_up_site import (
+    HOSTILE_NAME,
+    collection_of,
+    family_length,
+    made_up_cell,
+    many_cells,
+    rate,
+    small_options,
+)
 from site_reader import Reader, media, reading, screen
 
+from long_context_tasks.site import build_site
 from long_context_tasks.site.words import slug
+from long_context_tasks.stats.effective_length import Outcome
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = [pytest.mark.slow, needs_browser]
+
+SCROLLED = """return [...document.querySelectorAll('.scroll')].filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth)
+  .map(each => each.getAttribute('aria-label'))"""
+BROKEN_WORDS = r"""const broken = [];
+for (const cell of document.querySelectorAll(arguments[0])) {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), range = document.createRange();
+  while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\w.]+/g)) {
+    range.setStart(texts.currentNode, word.index);
+    range.setEnd(texts.currentNode, word.index + word[0].length);
+    if (range.getClientRects().length > 1) broken.push(word[0]);
+  }
+}
+return broken"""
+CUT = """return [...document.querySelectorAll('main table, main :is(td, th) *, #case *')]
+  .filter(each => !each.closest('.unseen, .bar, svg') && each.getBoundingClientRect().right > document.documentElement.clientWidth)
+  .map(each => each.outerHTML.slice(0, 99))"""
+
+
+@contextmanager
+def on_paper(reader: Reader) -> Iterator[None]:
+    """Pages as they are printed, on paper 800 pixels wide."""
+    reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    screen(reader, 800)
+    yield
+    reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    screen(reader, 1280)
 
 
 def test_hostile_texts_stay_text_everywhere(reader: Reader) -> None:
@@ -122,19 +160,80 @@ def test_wide_tables_say_on_a_phone_that_there_are_more_columns(reader: Reader) 
     )
 
 
-def test_the_only_column_of_a_board_is_in_sight_on_a_phone(driver: Any, tmp_path: Path) -> None:
-    from made_up_site import collection_of, made_up_cell, rate, small_options
-
-    from long_context_tasks.site import build_site
-
-    cells = [made_up_cell("owl/small-2-135m-instruct", "ethic_recall_books", rate(0.5, 30), ("run",))]
-    site = build_site(tmp_path, collection_of(cells), cells, [], small_options())
+def test_what_fits_on_a_phone_needs_no_scrolling(driver: Any, tmp_path: Path) -> None:
+    model, task = "owl/small-2-135m-instruct", "ethic_recall_books"
+    outcomes: dict[int, Outcome] = {1000: "holds", 2000: "open", 4000: "fails"}
+    options = replace(
+        small_options(),
+        published=(),
+        lengths=[family_length(model, task, outcomes, "context up to which the score stays high")],
+        about={task: "Answer a question by the facts of a book, of which a part is needed."},
+    )
+    cells = [made_up_cell(model, task, rate(0.5, 30), ("run",))]
+    site = build_site(tmp_path, collection_of(cells), cells, [], options)
     with reading(driver, site.index.parent) as reader:
         screen(reader, 390)
         reader.open("index.html")
         reader.wait(lambda: reader.all(".board tbody .cell"))
         end = "return document.querySelector('.board tbody .cell').getBoundingClientRect().right"
         assert reader.js(end) <= 390
+        assert "at least 1k, below 4k, open between1" in reader.texts("td.words")
+        assert reader.js(SCROLLED) == []
+        reader.open("benchmark/ethic.html")
+        assert reader.js(SCROLLED) == []
+
+
+def test_numbers_of_figures_are_whole(reader: Reader) -> None:
+    for width in (1280, 390):
+        screen(reader, width)
+        reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+        for figure in reader.all("[data-figure]"):
+            reader.js("arguments[0].scrollIntoView()", figure)
+            reader.wait(lambda figure=figure: figure.get_attribute("data-drawn"))  # type: ignore[misc]
+        reader.js("for (const each of document.querySelectorAll('details')) each.open = true")
+        assert reader.js(BROKEN_WORDS, ".figure thead th") == [], width
+    # A title stays in sight while its table is scrolled.
+    ends = "return [...document.querySelectorAll('.figure .scroll')].map(each => each.getBoundingClientRect().right - each.querySelector('caption').getBoundingClientRect().right)"
+    assert min(reader.js(ends)) >= 0
+    first = "return document.querySelector('.figure tbody td').getBoundingClientRect()"
+    assert reader.js(f"{first}.width") < 130 < 390 and reader.js(f"{first}.right") <= 390
+
+
+@pytest.mark.parametrize("tasks", [10, 40])
+def test_no_column_of_a_board_is_lost_on_paper(driver: Any, tmp_path: Path, tasks: int) -> None:
+    cells = many_cells(7, tasks)
+    site = build_site(tmp_path, collection_of(cells), cells, [], small_options())
+    with reading(driver, site.index.parent) as reader:
+        reader.open("index.html", "columns=leaves")
+        reader.wait(lambda: reader.all(".board tbody .cell"))
+        assert reader.texts("#overview-title") == ["7 models; the chart shows the best 5"]
+        assert len(reader.columns()) == tasks
+        with on_paper(reader):
+            assert reader.js(CUT) == []
+            assert reader.js(BROKEN_WORDS, ".board :is(thead th, tbody td.n)") == []
+
+
+def test_pages_keep_their_columns_on_paper(reader: Reader) -> None:
+    cases = reader.cases_of("ada_leval_tsort_2k")
+    model = f"model/{slug('Quail/Quail3-8B')}.html"
+    pages = (
+        "index.html",
+        model,
+        "task/ada_leval_tsort_2k.html",
+        "benchmark/ethic.html",
+        f"case.html#{cases}",
+    )
+    for page in pages:
+        reader.open(*page.partition("#")[::2])
+        reader.wait(lambda: reader.all("main table tbody td, #case .answer"))
+        reader.js("for (const each of document.querySelectorAll('details')) each.open = true")
+        for figure in reader.all("[data-figure]"):
+            reader.js("arguments[0].scrollIntoView()", figure)
+            reader.wait(lambda figure=figure: figure.get_attribute("data-drawn"))  # type: ignore[misc]
+        with on_paper(reader):
+            assert reader.js(CUT) == [], page
+            if page.startswith("case"):  # without the list of cases beside it
+                assert reader.js("return document.querySelector('#case').getBoundingClientRect().width") > 700
 
 
 def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: Reader) -> None:

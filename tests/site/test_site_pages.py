@@ -113,13 +113,13 @@ def test_published_scores_look_different_and_can_be_switched_off(reader: Reader)
 
 def test_two_models_over_one_another(reader: Reader) -> None:
     reader.index()
-    assert reader.texts("#overview-title") == ["All models"]
+    assert reader.texts("#overview-title") == ["5 models"]
     reader.choose("overview-choice", "bestanswer")
     other = "meadow/Lark-3.1-8B-Instruct"
     for name in ("Quail/Quail3-8B", other):
         reader.one(f"[aria-label='Pick {name}']").click()
     reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
-    assert reader.texts("#overview-title") == ["2 picked models"]
+    assert reader.texts("#overview-title") == ["5 models; the chart shows 2 picked"]
     window = "claimed window of Quail/Quail3-8B, 32k"
     assert reader.texts("#overview .key bdi") == ["Quail/Quail3-8B", other, window]
     reader.wait(lambda: len(reader.all("#overview .scatterlayer .trace")) == 4)  # a line and a band each
@@ -134,7 +134,7 @@ def test_two_models_over_one_another(reader: Reader) -> None:
     assert reader.texts("#overview figure thead th") == ["Task", "recall_books", "recall_law"]
     reader.wait(lambda: reader.texts("#overview .ytick text") == ["recall_books", "recall_law"])
     reader.one("#picked button").click()
-    assert reader.texts("#overview-title") == ["1 picked model"]
+    assert reader.texts("#overview-title") == ["5 models; the chart shows 1 picked"]
     picked = [
         box.get_attribute("aria-label") for box in reader.all(".board .pick input") if box.is_selected()
     ]

@@ -85,7 +85,7 @@ const LCT = (() => {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
       if (head.querySelector(".unseen") || head.dataset.sort === "no") return;
-      const button = h("button", { type: "button", class: "sort" }, h("span", { class: "t" }, head.textContent));
+      const button = h("button", { type: "button", class: "sort" }, h("span", { class: "t" }, ...head.childNodes));
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : head.dataset.sort === "num";
         for (const other of heads) other.removeAttribute("aria-sort");

@@ -189,6 +189,9 @@
     }));
   }
 
+  // A cell's text breaks between score, interval and count only.
+  const pieces = (text) => text.split(/(?<=,) | (?=\()/).flatMap((piece, at) => [at ? " " : "", h("span", { class: "nowrap" }, piece)]);
+
   function table(spec, title) {
     const caption = h("caption", null, title);
     let heads;
@@ -212,7 +215,7 @@
     return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
       h("table", null, caption,
         h("thead", null, h("tr", null, heads.map((text) => h("th", { scope: "col" }, h("bdi", null, text))))),
-        h("tbody", null, rows.map(([name, ...cells]) => h("tr", null, h("th", { scope: "row" }, h("bdi", null, name)), cells.map((text) => h("td", { class: "nowrap" }, text)))))));
+        h("tbody", null, rows.map(([name, ...cells]) => h("tr", null, h("th", { scope: "row" }, h("bdi", null, name)), cells.map((text) => h("td", null, pieces(text))))))));
   }
 
   // Draws into a figure with a .plot; draws again in the colours of another theme.

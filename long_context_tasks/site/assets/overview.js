@@ -143,7 +143,9 @@ LCT.overview = (() => {
       const drawn = picked.size ? [...picked].flatMap((model) => rows.filter((row) => row.model === model)) : rows.filter((row) => !row.model.paper).slice(0, BEST);
       const leaves = [...choice.places.values()].flat();
       const top = Math.max(...leaves.map((leaf) => board.leaves[leaf].top));
-      document.getElementById("overview-title").textContent = picked.size === 0 ? (drawn.length < rows.length ? `The best ${drawn.length} models` : rows.length === 1 ? "1 model" : "All models") : picked.size === 1 ? "1 picked model" : `${picked.size} picked models`;
+      // The table has all models, the chart a part of them.
+      const part = picked.size ? `the chart shows ${picked.size} picked` : drawn.length < rows.length ? `the chart shows the best ${drawn.length}` : "";
+      document.getElementById("overview-title").textContent = `${rows.length} model${rows.length === 1 ? "" : "s"}${part && `; ${part}`}`;
       document.getElementById("picked").replaceChildren(...[...picked].map((model) =>
         h("button", { type: "button", "aria-label": `Remove ${model.name}`, onclick: () => { pick(model, false); } }, h("bdi", null, model.name), " ×")));
       document.getElementById("overview-heat").replaceChildren(rows.length ? heat(board, rows, choice, top) : "");
