@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.building import Builder
+from long_context_tasks.benchmarks.building import Builder, Work, ready_build
 from long_context_tasks.benchmarks.catalogue import ANY, load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
+from long_context_tasks.benchmarks.shards import merge_shards
 from long_context_tasks.judges.task_judge import Judging, score_turns
 from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import (
@@ -36,6 +37,7 @@ from long_context_tasks.schema import (
     parse_length,
     resolve_options,
 )
+from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section
@@ -101,7 +103,7 @@ def check_benchmark(name: str) -> list[Remark]:
             remarks += _check_task(benchmark, spec, data, runs, prompts)
         remarks += _wrong_in_reports(benchmark, runs)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
-        for check in (_wrong_elsewhere, _check_reference):
+        for check in (_wrong_in_shards, _wrong_elsewhere, _check_reference):
             if not any(remark.wrong for remark in remarks):
                 remarks += check(benchmark)
     return remarks
@@ -607,6 +609,31 @@ def _wrong_elsewhere(benchmark: Benchmark) -> Iterator[Remark]:
     for task in [task for task, sha256 in here.items() if there.get(task) != sha256]:
         text = "other cases; draw nothing from the order of a set (sort it), hash(), the time or the folder"
         yield Remark(f"{task} {place}", text, file=file)
+
+
+def _wrong_in_shards(benchmark: Benchmark) -> Iterator[Remark]:
+    """Yield whether two shards of a seeded builder give other cases than one build."""
+    for builder in benchmark.builders():
+        if not builder.sharded or builder.source is not None:
+            continue
+        file, made = _file(type(builder), benchmark), []
+        with tempfile.TemporaryDirectory() as root:
+            whole, merged = Path(root, "whole"), Path(root, "merged")
+            try:
+                for shard in (None, Shard(1, 2), Shard(2, 2)):
+                    # A builder of its own each time, as on different machines.
+                    ready = ready_build(builder.name, _SMALL["length"], {"n": _CASES})
+                    ready.write(shard.folder(merged) if shard else whole, Work(shard=shard))
+                merge_shards(merged)
+                made = [read_manifest(folder) for folder in (whole, merged)]
+            except InputError as error:
+                text = str(error).replace(f"{merged}{os.sep}", "")
+                yield Remark(builder.name, f"built in two shards: {text}", file=file)
+            except Exception as error:  # of the benchmark's own code
+                yield _raised(benchmark, builder.name, error)
+        if made and any(made[0][name] != made[1][name] for name in ("tasks", "documents_sha256")):
+            text = "two shards give other cases than one build; make a case from the settings and its number only, or set sharded = False"
+            yield Remark(builder.name, text, file=file)
 
 
 def write_reference(name: str) -> Path:

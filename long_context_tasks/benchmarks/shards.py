@@ -14,7 +14,7 @@ from long_context_tasks.schema.case_folder import (
     file_sha256,
     read_manifest,
 )
-from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.files import InputError, loads
 
 _PATTERN = ".shard-*-of-*"
 _AGAIN = "build this shard again"
@@ -96,13 +96,13 @@ def _check_content(path: Path, manifest: Mapping[str, Any]) -> None:
             raise InputError(f"{file}: was changed after it was built; {_AGAIN}")
 
 
-def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
-    """Yield the lines of a task part by part, and within a part shard by shard: the order of a build without shards."""
+def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[tuple[str, str]]:
+    """Yield the ids and lines of a task's cases part by part, and within a part shard by shard: the order of a build without shards."""
     at = dict.fromkeys(shards, 0)
     for counts in zip(*(manifest["tasks"][task]["parts"] for manifest in shards.values()), strict=True):
         for path, count in zip(shards, counts, strict=True):
             # Opened again for each part: there may be more shards than a process may have open files.
             with (path / f"{task}.jsonl").open("rb") as file:
                 file.seek(at[path])
-                yield from (line.decode() for line in islice(file, count))
+                yield from ((loads(line)["id"], line.decode()) for line in islice(file, count))
                 at[path] = file.tell()

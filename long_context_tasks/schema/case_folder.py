@@ -116,15 +116,18 @@ class CaseSet:
                 f"{folder}: holds no cases of {task} (it has: {has}); name the tasks that it has instead of a group, or build "
                 "the others with `lct build`"
             )
-        cases = []
+        cases: dict[str, Case] = {}
         with path.open("rb") as file:
             for number, line in enumerate(lines(file), start=1):
                 try:
-                    cases.append(Case.from_json(line))
+                    case = Case.from_json(line)
                 except (ValueError, KeyError, TypeError) as error:
                     raise InputError(
                         f"{path}, line {number}: not a case ({error}); build the cases again"
                     ) from error
+                if case.id in cases:
+                    raise _same_id(f"{path}, line {number}", case.id)
+                cases[case.id] = case
         # The number is checked first: a truncated file also has a different hash, but this message helps
         # more.
         if stated["n"] != len(cases):
@@ -133,11 +136,17 @@ class CaseSet:
             )
         if stated["sha256"] != file_sha256(path):
             raise InputError(f"{path}: was changed after it was built; build it again")
-        return cls(cases, Documents(folder / DOCUMENTS), manifest)
+        return cls(cases.values(), Documents(folder / DOCUMENTS), manifest)
 
     def selected(self, cases: Iterable[Case]) -> "CaseSet":
         """Return the same folder with other (fewer, modified) cases."""
         return CaseSet(cases, self.documents, self.manifest)
+
+
+def _same_id(place: str, name: str) -> InputError:
+    return InputError(
+        f"{place}: a second case has the id {name!r}; make each id from the case's number or source, and build the cases again"
+    )
 
 
 _LONGEST_NAME = 200
@@ -344,22 +353,25 @@ class CaseWriter:
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
-        return self.add_lines(task, (case.to_json() + "\n" for case in cases))
+        return self.add_lines(task, ((case.id, case.to_json() + "\n") for case in cases))
 
-    def add_lines(self, task: str, lines: Iterable[str]) -> int:
+    def add_lines(self, task: str, lines: Iterable[tuple[str, str]]) -> int:
+        """Write cases by id, each as a line of JSON."""
         path = self._part / f"{task}.jsonl"
-        n = 0
+        ids: set[str] = set()
         self._parts = []
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
+            for name, line in lines:
+                if name in ids:
+                    raise _same_id(str(self.folder / path.name), name)
+                ids.add(name)
                 file.write(line)
-                n += 1
                 if self._parts:
                     self._parts[-1] += 1
-        self.tasks[task] = {"n": n, "sha256": file_sha256(path)}
+        self.tasks[task] = {"n": len(ids), "sha256": file_sha256(path)}
         if self.shard is not None:
             self.tasks[task]["parts"] = self._parts
-        return n
+        return len(ids)
 
     def spool(self) -> TextIO:
         """Return an anonymous file in the folder, for case lines generated out of order."""

@@ -157,6 +157,9 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
     [
         (CLASS, 'return [f"{gold}", f', 'return [17 * "shelf " + f"{gold}", f', "tokens, and answer_budget is 16; raise it"),
         (DATA, "float(int(numbers[-1]) == case.turns[0].gold)", "float(str(case.turns[0].gold) in response)", "compare whole numbers"),
+        (DATA, "dice = self", "number = self.made = getattr(self, 'made', -1) + 1\n        dice = self", "built in two shards: parcels_shelf_2k_synthetic.jsonl: a second case has the id 'shelf_2000_0_0'; make each"),
+        (DATA, "dice = self", "number = self.__dict__.setdefault('first', number)\n        dice = self", "shelf_2k_synthetic.jsonl: a second case has the id"),
+        (DATA, "turn = Turn(\n            shelves", "self.first = getattr(self, 'first', number)\n        turn = Turn(\n            100 * self.first + shelves", "two shards give other cases than one build; make a case from the settings"),
         (DATA, "dice.whole(1, settings.shelves)", "dice.whole(1, 99)", "option shelves: no code reads it; use settings.shelves"),
     ],
 )  # fmt: skip

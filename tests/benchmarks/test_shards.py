@@ -206,6 +206,18 @@ def test_shards_that_do_not_belong_together_are_refused(
     assert not [path for path in root.iterdir() if path.name.startswith(".")]
 
 
+def test_cases_of_two_shards_with_one_id_are_refused(tmp_path: Path) -> None:
+    for number in (1, 2):
+        shard = Shard(number, 2)
+        work = Work(shard=shard)
+        with work.writer(shard.folder(tmp_path / "toy"), {}) as writer:
+            cases = work.cases(writer, lambda _: pieces.cases_of((1,), 0, 0), range(2), "toys")
+            writer.add_cases("toy_1k", cases)
+    with pytest.raises(InputError, match=r"toy/toy_1k.jsonl: a second case has the id '0_0_0'; make each id"):
+        merge_shards(tmp_path / "toy")
+    assert not (tmp_path / "toy").exists()
+
+
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, ["build", *arguments])
     return result.exit_code, " ".join(result.output.split())

@@ -56,7 +56,10 @@ def test_a_case_comes_back_equal(case: Case) -> None:
 
 
 @settings(deadline=None, max_examples=15)
-@given(st.dictionaries(_TEXT, _TEXT, min_size=1, max_size=5), st.lists(_CASE, max_size=5))
+@given(
+    st.dictionaries(_TEXT, _TEXT, min_size=1, max_size=5),
+    st.lists(_CASE, max_size=5, unique_by=lambda case: case.id),
+)
 def test_a_folder_comes_back_equal(tmp_path_factory: Any, texts: dict[str, str], cases: list[Case]) -> None:
     folder = tmp_path_factory.mktemp("cases") / "toy"
     with CaseWriter(folder, {}) as writer:
@@ -65,6 +68,16 @@ def test_a_folder_comes_back_equal(tmp_path_factory: Any, texts: dict[str, str],
     read = CaseSet.read(folder, "toy_1k")
     assert list(read.cases) == cases
     assert {key: read.documents[key] for key in texts} == texts
+
+
+def test_a_second_case_with_one_id_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"toy_1k.jsonl: a second case has the id 'a'; make each id from"):
+        _write(tmp_path / "toy", "a", "b", "a")
+    _write(tmp_path / "toy", "a", "b")
+    path = tmp_path / "toy" / "toy_1k.jsonl"
+    path.write_text(path.read_text().replace('"id":"b"', '"id":"a"'))
+    with pytest.raises(InputError, match=r"toy_1k.jsonl, line 2: a second case has the id 'a'; make each"):
+        CaseSet.read(tmp_path / "toy", "toy_1k")
 
 
 def test_documents_survive_pickling(tmp_path: Path) -> None:
