@@ -40,7 +40,7 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
-from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section
+from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section, only
 from long_context_tasks.schema.response import (
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
@@ -52,6 +52,7 @@ from long_context_tasks.schema.response import (
     UNPARSABLE,
     Response,
 )
+from long_context_tasks.schema.validated import bounds_of
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
@@ -184,6 +185,10 @@ def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iter
             resolve_options({f"lct_{option.name}": option.default}, {}, benchmark.options)
         except InputError as error:
             yield Remark(place, f"its default {option.default!r} is refused: {error}", file=file)
+        for builder in {builder.name: builder for builder, _ in settings}.values():
+            if refused := _refused(benchmark.options, builder.settings, option.name):
+                text = f"takes values that the settings of {builder.name} refuse, which must be {refused}; write the same bounds in both"
+                yield Remark(place, text, file=file)
         # A None is not passed on to the settings.
         for builder, each in settings:
             if option.default is not None and each.default != option.default:
@@ -194,6 +199,28 @@ def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iter
             text = "no settings have a field of this name, and no code reads it; rename one"
             text = f"no code reads it; use settings.{option.name}" if settings else text
             yield Remark(place, text, file=file)
+
+
+def _refused(options: type, settings: type, name: str) -> str:
+    """Return the bound of a setting, in words, that the option of this name exceeds; empty if none."""
+    taken, allowed = (bounds_of(kind, name) for kind in (options, settings))
+    if (choices := allowed.get("enum")) and not {*taken.get("enum", [None])} <= {*choices}:
+        return f"one of {', '.join(map(str, choices))}"
+    if {"const", "enum"} & taken.keys():
+        return ""
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    for bound, word in words.items():
+        side = bound[-6:]
+        sign = 1 if side == "inimum" else -1
+        given = [sign * taken[each] for each in words if each.endswith(side) and each in taken]
+        if bound in allowed and max(given, default=-math.inf) < sign * allowed[bound]:
+            return f"{word} {allowed[bound]:g}"
+    return ""
 
 
 def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
@@ -341,6 +368,8 @@ def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
     if not all(any(_ANSWER in message.content for message in request.messages) for request in requests):
         yield "a judge prompt does not contain the response; insert it unchanged"
     for turn in turns:
+        empty = judging.score_turn(case, turn, "", (), name, None)
+        yield from filter(None, (_off_scale(task, metric, empty[metric].value) for metric in judging.metrics))
         # A judge that fails leaves a turn without verdicts.
         unjudged = judging.score_turn(case, turn, _ANSWER, (), name, None)
         asked = sum(request.meta["turn"] == turn for request in requests)
@@ -463,10 +492,7 @@ def _wrong_in_reports(benchmark: Benchmark, runs: Sequence[ScoredRun]) -> Iterat
     ):
         place = f"{method.__name__} of runs with and without scores"
         try:
-            others = {type(part).__name__ for part in method(runs, **more) if not isinstance(part, kind)}
-            if others:
-                text = f"returned {', '.join(others)}; return {kind.__name__} objects"
-                yield Remark(place, text, file=_file(method, benchmark))
+            only(method(runs, **more), method.__name__, kind)
         except Exception as error:  # of the benchmark's own code
             yield _raised(benchmark, place, error)
 
@@ -537,11 +563,11 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
         if (reason := scores[headline].reason) and reason not in REASONS:
             yield f"{headline} has the unknown reason {reason!r}; use one of {', '.join(REASONS)}"
         for metric in task.metrics:
-            value, rate = scores[metric].value, metric not in task.points
+            value = scores[metric].value
             if value is None and not scores[metric].reason:
                 yield f"{metric} is None without a reason"
-            elif value is not None and not (math.isfinite(value) and (0 <= value <= 1 or not rate)):
-                yield f"{metric} is {value}; a rate is from 0 to 1, and the card names other metrics under points"
+            elif text := _off_scale(task, metric, value):
+                yield text
     # No response is a failure of ours and must stay out of the mean.
     if values[None] is not None:
         yield f"{headline} has a value without a response; give Score(None, status)"
@@ -556,6 +582,15 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
         yield f"the first example answer has {budget} tokens, and answer_budget is {task.answer_budget}; raise it"
     if examples and not (known and scored[0] == max(known) > min(known)):
         yield f"{headline} of the example answers is {scored}; the first must be the best, and another worse"
+
+
+def _off_scale(task: LoadedTask, metric: str, value: float | None) -> str:
+    least, most = task.points.get(metric, (0, 1)) or (-sys.float_info.max, sys.float_info.max)
+    if value is None or least <= value <= most:
+        return ""
+    if metric not in task.points:
+        return f"{metric} is {value}; a rate is from 0 to 1, and the card names other metrics under points"
+    return f"{metric} is {value:g}, outside its scale of {least:g} to {most:g}; correct the score, or points on the card and in LoadedTask"
 
 
 def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:

@@ -24,8 +24,9 @@ from long_context_tasks.schema import (
     parse_length,
 )
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
+from long_context_tasks.schema.validated import validated
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings, settings_of
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.seeded import SeededBuilder
@@ -56,7 +57,8 @@ def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any)
         "length_policy": options.length_policy,
         **own,
     }
-    return settings_of(kind, values, "options")
+    places = {"lengths": "lct_length"} | {name: f"lct_{name}" for name in values if name != "lengths"}
+    return validated(kind, values, "options", places=places)
 
 
 def refusal(options: Options, length: int, cases: int) -> str:

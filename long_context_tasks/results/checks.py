@@ -15,7 +15,7 @@ CHECKS = "means and counts against the cases, scores and verdicts against their 
 """The checks of each run with cases, in words."""
 _CLOSE = 1e-6
 """Tolerance for sums in another order and for the percentages of a host."""
-_REMEDY = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
+_DAMAGED = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
 
 
 Failures = dict[str, Exception]
@@ -101,7 +101,11 @@ def _check(
     if value is None or scale is None or scale[0] - _CLOSE <= value <= scale[1] + _CLOSE:
         return
     low, high = scale
-    raise _fault(evaluation, f"{name} of {value:g} is outside the scale of {low:g} to {high:g}", turn)
+    benchmark, remedy = catalogue.parse_task(evaluation.run.task).benchmark, _DAMAGED
+    if benchmark not in catalogue.READ_ONLY and name in catalogue.card(benchmark).metrics:
+        remedy = f"if `lct check {benchmark}` says so too, the benchmark gives it; otherwise {_DAMAGED}"
+    problem = f"{name} of {value:g} is outside the scale of {low:g} to {high:g}"
+    raise _fault(evaluation, problem, turn, remedy)
 
 
 def check_means(evaluation: Evaluation, run: TidyRun) -> None:
@@ -124,6 +128,8 @@ def _place(evaluation: Evaluation) -> str:
     return str(evaluation.rows or evaluation.run.result_file or evaluation.run.folder)
 
 
-def _fault(evaluation: Evaluation, problem: str, turn: TurnScores | None = None) -> InputError:
+def _fault(
+    evaluation: Evaluation, problem: str, turn: TurnScores | None = None, remedy: str = _DAMAGED
+) -> InputError:
     case = f", case {turn.case[:80]!r}" if turn else ""
-    return InputError(f"{_place(evaluation)}{case}: {problem}; {_REMEDY}")
+    return InputError(f"{_place(evaluation)}{case}: {problem}; {remedy}")

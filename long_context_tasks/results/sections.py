@@ -18,6 +18,7 @@ from long_context_tasks.schema.report import (
     ScoredRun,
     ScoredTurn,
     Section,
+    only,
 )
 
 OFFICIAL = "official"
@@ -56,7 +57,9 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
     plugin = catalogue.benchmark(benchmark)
     if wanted.bins is not None and not plugin.splits_context:
         raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
-    first, *others = list(plugin.sections(runs, wanted.bins)) or [Section(benchmark, plugin.card.title)]
+    first, *others = only(plugin.sections(runs, wanted.bins), "sections", Section) or [
+        Section(benchmark, plugin.card.title)
+    ]
     return [replace(first, problems=(*problems, *first.problems)), *others]
 
 

@@ -21,7 +21,7 @@ from typing_extensions import Self
 from long_context_tasks.schema.case import SplitMessages
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.thinking import marks_of
-from long_context_tasks.schema.validated import Whole, validated
+from long_context_tasks.schema.validated import Whole, bounds_of, validated
 
 
 def parse_length(text: str | int) -> int:
@@ -210,6 +210,12 @@ def resolve_options(
         for source, key in ((given, f"lct_{name}"), (environ, f"LCT_{name.upper()}")):
             if source.get(key) not in (None, ""):
                 values[name], places[name] = source[key], key
+                # pydantic takes true as the number 1.
+                if isinstance(source[key], bool) and bounds_of(kind, name).get("type") in (
+                    "integer",
+                    "number",
+                ):
+                    raise InputError(f"{key} must be a number, not {str(source[key]).lower()}")
                 break
     options = validated(kind, {**values, "given": frozenset(values)}, "options", places=places)
     # A case folder's manifest may record the tokenizer, so the check is left to as_built.

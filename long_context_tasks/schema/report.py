@@ -94,6 +94,14 @@ def mean_over_repeats(scored: Iterable[K]) -> list[K]:
     return means
 
 
+def only(parts: Iterable[K], what: str, *kinds: type) -> list[K]:
+    """Return the parts of a report as a list, or raise if one has another type."""
+    found = list(parts)
+    if others := [type(part).__name__ for part in found if not isinstance(part, kinds)]:
+        raise ValueError(f"{what}: must be {' or '.join(kind.__name__ for kind in kinds)}, not {others[0]}")
+    return found
+
+
 @dataclass(frozen=True)
 class Table:
     key: str  # its file name
@@ -171,6 +179,11 @@ class Section:
     problems: tuple[
         str, ...
     ] = ()  # errors and omissions; make a command that prints the section exit with code 1
+
+    def __post_init__(self) -> None:
+        only(self.tables, f"tables of section {self.key}", Table)
+        only(self.figures, f"figures of section {self.key}", HeatMap, Lines)
+        only((*self.notes, *self.problems), f"notes and problems of section {self.key}", str)
 
 
 def figure_text(value: float, places: int = 2) -> str:

@@ -83,6 +83,13 @@ def described_fields(kind: type) -> dict[str, dict[str, Any]]:
     return {name: field for name, field in fields.items() if "description" in field}
 
 
+def bounds_of(kind: type, name: str) -> dict[str, Any]:
+    """Return the JSON schema of a field's values other than None: its type, bounds and choices; empty for several types."""
+    schema = _adapter(kind).json_schema()["properties"][name]
+    forms = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    return forms[0] if len(forms) == 1 else {}
+
+
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

@@ -258,10 +258,10 @@ class _Writer:
         by_family = grouped(self.leading.values(), attrgetter("family"))
         others = grouped(self.others, attrgetter("task"))
         breakdowns = grouped(self.breakdowns, lambda each: each.cell.task)
-        maps = grouped(self.options.heat_maps, attrgetter("task"))
         for task, file in self.names.tasks.items():
             family, rest = by_family[families[task]], others.get(task, [])
-            split, options = breakdowns.get(task, []), replace(self.shared, heat_maps=maps.get(task, []))
+            maps = [each for each in self.options.heat_maps if task in each.tasks]
+            split, options = breakdowns.get(task, []), replace(self.shared, heat_maps=maps)
             context = partial(task_context, task, family, rest, split, self.names, options)
             inputs = (len(rest), split, options.heat_maps)
             self.kept_page(f"task/{file}.html", "task", [*family, *rest], inputs, context)

@@ -1,7 +1,7 @@
 """Everything on the site in addition to runs: from the cards, papers, benchmark reports and the user."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,7 @@ from long_context_tasks.results.case_pages import MOST_FOR_PAGES
 from long_context_tasks.results.cells import Cell, pooled_cells
 from long_context_tasks.results.checks import Failures, left_out
 from long_context_tasks.results.collect import CollectedRuns
-from long_context_tasks.results.lengths import FamilyLength, chances, family_lengths
+from long_context_tasks.results.lengths import FamilyLength, chances, family_lengths, settings_without_length
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.sections import (
     SectionOptions,
@@ -28,7 +28,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import content_of, loads
-from long_context_tasks.schema.report import HeatMap, Section
+from long_context_tasks.schema.report import HeatMap, Section, only
 from long_context_tasks.site import words
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ _WER = "measured_wer"
 
 
 class CellMap(NamedTuple):
-    """A heat map for a model on a task; the model is empty if the map describes only the task."""
+    """A heat map for a model on a task at all lengths; the model is empty if the map describes only the tasks."""
 
     model: str
-    task: str
+    tasks: Sequence[str]
     map: HeatMap
 
 
@@ -272,30 +272,51 @@ def measured_wer(collection: Collection) -> dict[str, float]:
     }
 
 
+def _task(cell: Cell) -> tuple[str, int, str]:
+    return cell.family, cell.length or 0, cell.task
+
+
+def _of_one_map(cell: Cell) -> tuple[Hashable, ...]:
+    """Return what cells have in common that differ only in their length."""
+    settings = settings_without_length(cell.settings)
+    who = (cell.benchmark, cell.family, cell.variant, cell.wer, cell.model)
+    return (*who, cell.version, cell.judge, cell.metric, settings)
+
+
 def heat_maps(
     collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None, failures: Failures
 ) -> "tuple[list[CellMap], list[str]]":
-    """Return the cells' heat maps, and a note on cells without one; ``failures`` is updated in place."""
+    """Return the heat maps of cells that differ only in their length, and a note on cells without one.
+
+    ``failures`` is updated in place.
+    """
     maps, without, tasks = [], [], Tasks(SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES))
     rows = {row["run"]: row for row in collected.collection.runs.iter_rows(named=True)}
-    # Heat maps need the task's data. Sorted by task, so that each is loaded once.
-    for cell in sorted(cells, key=lambda cell: cell.task):
-        benchmark = catalogue.benchmark(cell.benchmark)
-        if not benchmark.has_heat_maps:
-            continue
+    # Heat maps need the tasks' data. Sorted by task, so that most are loaded once.
+    groups: dict[Hashable, list[Cell]] = {}
+    for each in sorted(cells, key=_task):
+        if catalogue.benchmark(each.benchmark).has_heat_maps:
+            groups.setdefault(_of_one_map(each), []).append(each)
+    for members in groups.values():
+        cell, ids = members[0], {run for member in members for run in member.runs}
         try:
-            runs, _ = scored_runs(collected, tasks, [row for run, row in rows.items() if run in cell.runs])
+            runs, _ = scored_runs(collected, tasks, [row for run, row in rows.items() if run in ids])
             # The host is dropped, so that a cell's repeats on several hosts count together.
-            heat = benchmark.heat_maps([replace(run, host="") for run in runs])
+            made = catalogue.benchmark(cell.benchmark).heat_maps([replace(run, host="") for run in runs])
+            heat = only(made, "heat_maps", HeatMap)
         except InputError as error:
-            without.append(f"{cell.task}, {cell.model}: {error}")
+            without += [f"{member.task}, {member.model}: {error}" for member in members]
             continue
         except Exception as error:  # a plug-in may fail; the rest of the site is built without it
             failures.setdefault(f"{cell.benchmark}: heat maps", error)
             continue
-        label = words.setting_label(words.settings(cell.settings), cell.judge)
-        title = words.joined(words.short_name(cell.task, cell.benchmark), label)
-        maps += [CellMap(cell.model, cell.task, replace(each, title=title)) for each in heat]
+        names = list(dict.fromkeys(member.task for member in members))
+        alone = len(members) == 1
+        settings = cell.settings if alone else settings_without_length(cell.settings)
+        label = words.setting_label(words.settings(settings), cell.judge)
+        name = words.short_name(cell.task if alone else cell.family, cell.benchmark)
+        title = words.joined(name, "" if alone else cell.variant, label)
+        maps += [CellMap(cell.model, names, replace(each, title=title)) for each in heat]
     if not without:
         return maps, []
     first = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")

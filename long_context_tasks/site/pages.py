@@ -16,7 +16,7 @@ from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import PageNames
-from long_context_tasks.site.contents import SiteOptions
+from long_context_tasks.site.contents import CellMap, SiteOptions
 from long_context_tasks.site.figures import (
     MOST_LINES,
     heat_figure,
@@ -326,7 +326,7 @@ def _task_figures(
     placed = [each for each in split if each.cell.model in models and leaf_of(each.cell) == leaf_of(shown)]
     known = options.models.windows
     windows = {name: known[name] for name in models if name in known}
-    maps = [each for each in options.heat_maps if each.task == shown.task]
+    maps = [each for each in options.heat_maps if shown.task in each.tasks]
     return [
         *length_figures(same, model, windows, options, "Score against length"),
         *wer_figures(noisy, model, options, "Score against noise"),
@@ -339,7 +339,7 @@ def _task_figures(
 def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: PageNames, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return the data for a benchmark's page; its sections' heat maps are on model and task pages."""
+    """Return the data for a benchmark's page; heat maps that the benchmark offers are on model and task pages."""
     in_order = sorted(cells, key=lambda c: (c.family, c.wer or -1, c.variant, c.length or 0, c.task))
     groups = grouped(
         (cell for cell in options.groups if cell.benchmark == benchmark and cell.model in names.models),
@@ -366,6 +366,7 @@ def benchmark_context(
         published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in scores]
     sections = options.sections.get(benchmark, ())
     figures = (figure for section in sections for figure in section.figures)
+    elsewhere = catalogue.benchmark(benchmark).has_heat_maps
     return {
         "benchmark": benchmark,
         "title": options.benchmarks.get(benchmark, benchmark),
@@ -377,7 +378,11 @@ def benchmark_context(
         "settings": words.long_settings(cell.settings for rows in groups.values() for cell in rows),
         "published": published,
         "sections": sections,
-        "figures": [lines_figure(figure) for figure in figures if isinstance(figure, Lines)],
+        "figures": [
+            lines_figure(figure) if isinstance(figure, Lines) else heat_figure(CellMap("", (), figure))
+            for figure in figures
+            if isinstance(figure, Lines) or not elsewhere
+        ],
         "all_text": ALL_TEXT,
     }
 

@@ -1,6 +1,7 @@
 """The leaderboard's columns, and the rows of tables on pages."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -291,7 +292,7 @@ def _breakdowns(
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
         groups = []
-        for value in sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value))):
+        for value in sorted(different, key=lambda value: (place.get(value, len(place)), _natural(value))):
             part = {column: [cells[row] for row in rows[value]] for column, cells in columns.items()}
             groups.append((shown.get(value, value), mean_of(part, scale, graded=graded)))
         yield name, groups
@@ -307,11 +308,10 @@ def _parsed_labels(text: str) -> dict[str, str]:
     }
 
 
-def _natural(text: str) -> tuple[float, str]:
-    try:
-        return (float(text.partition("–")[0]), text)
-    except ValueError:
-        return (math.inf, text)
+def _natural(text: str) -> list[str | float]:
+    """Return a key that sorts the numbers in texts by value: ``0 %``, ``25 %``, ``100 %``."""
+    parts = re.split(r"((?:^-)?[0-9]+(?:\.[0-9]+)?)", text)
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def label_tables(

@@ -17,6 +17,7 @@ from long_context_tasks.schema import InputError
 TOYS = Path(__file__).parents[1] / "contract" / "toys"
 CARD, CLASS, DATA = "card.yaml", "__init__.py", "data.py"
 TURN = "(turn,), key"
+BOUNDED = "__import__('typing').Annotated[int, __import__('pydantic').Field(ge=2, le=999)]"
 HEAT_MAPS = "def heat_maps(self, runs):\n        return [1 / 0]\n\n    def sections("
 OPTIONS = (
     "@__import__('dataclasses').dataclass(frozen=True)\nclass Own(Options):\n    FIELD\n\n\nclass Registers("
@@ -116,6 +117,10 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (DATA, "max(2, (length - 40)", "max(2, (length + 400)", "tokens are more than the 1k of the name"),
         (DATA, "tokenizer = get_tokenizer(CL100K)", "tokenizer = get_tokenizer({1000: CL100K, 4000: CL100K}[length])", "registers_keys_any: correct KeyError: 2345"),
         (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 9"), "its default is 9, but 99 in the settings of registers_keys"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 99"), "takes values that the settings of registers_keys refuse, which must be at least 2; write the same bounds"),
+        (CLASS, "class Registers(", OPTIONS.replace("FIELD", f"most_keys: {BOUNDED.replace('999', '9999')} = 99"), "settings of registers_keys refuse, which must be at most 999"),
+        (DATA, '"Registers by place",', '"Registers by place", ("a",) or', "tables of section places: must be Table, not str"),
+        (CLASS, "def sections(", HEAT_MAPS.replace("1 / 0", "42"), "heat_maps: must be HeatMap, not int"),
         (CLASS, "class Registers(", OPTIONS.replace("FIELD", "key: int = 9"), "option key: no settings have a field of this name"),
         (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', ['a', 'b'], ['c'], [[1.0]], [[1]], 0, 1)]"), "need a row for each of y and a cell for each of x"),
         (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', [], [], [], [], 0, 1)]"), "of which there must be some"),
@@ -184,6 +189,7 @@ def test_a_mistake_in_the_example_is_found(
         (DATA, 'messages.append(Message("assistant", answer))', "pass", "without the model's answers to earlier ones; insert"),
         (DATA, 'Message("assistant", answer)', 'Message("assistant", case.turns[0].gold)', "without the model's answers to earlier ones; insert"),
         (DATA, 'messages.append(Message("user", later.question))', "pass", "without its question; add it after"),
+        ("scoring.py", 'Score(1.0, "empty")', 'Score(0.0, "empty")', "rating is 0, outside its scale of 1 to 5; correct the score"),
         ("scoring.py", '"not_judged"', '"judge_failed"', 'give Score(None, "not_judged")'),
         (CARD, "points: {rating: [1, 5]}", "", "none on the card and [1, 5] in LoadedTask.points"),
         (CARD, "points: {rating: [1, 5]}", "points: {rating: [1, 10]}", "[1, 10] on the card and [1, 5] in"),
@@ -219,7 +225,7 @@ def _in_the_package_on(
 def test_the_package_that_takes_an_option_of_another_is_named(toys: Path) -> None:
     path = toys / "lct_toys" / "registers" / CLASS
     text = path.read_text().replace("card = Card.load", "options = Own\n    card = Card.load")
-    path.write_text(text.replace("class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 99")))
+    path.write_text(text.replace("class Registers(", OPTIONS.replace("FIELD", f"most_keys: {BOUNDED} = 99")))
     shutil.copytree(toys / "lct_toys-1.0.dist-info", toys / "zoo-1.0.dist-info")
     (toys / "zoo-1.0.dist-info" / "entry_points.txt").write_text(
         "[long_context_tasks.benchmarks]\nzoo = zoo:BENCHMARK\n"

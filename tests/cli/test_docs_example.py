@@ -89,7 +89,7 @@ def test_the_judged_example_works(folder: Path, tmp_path: Path) -> None:
         assert json.dumps(rows[-1]).count("What did traveller") >= 1
 
 
-@pytest.mark.parametrize(("page", "most"), [(PAGE, 900), (JUDGED, 950)])
+@pytest.mark.parametrize(("page", "most"), [(PAGE, 900), (JUDGED, 950), ("plugin_reference.md", 500)])
 def test_the_pages_are_short(page: str, most: int) -> None:
     text = (DOCS / page).read_text()
     assert len(text.split()) <= most

@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_named(data: Path) -> None:
 def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> None:
     said = plan("--tasks", "ada_leval_tsort_any,ada_leval_bestanswer_[12]k", "--data-dir", data)
     assert said.code == 1 and "total" in said.out
-    assert "not planned: ada_leval_tsort_any: ada_leval_tsort_any: give a length" in said.err
+    assert "not planned: ada_leval_tsort_any: give a length" in said.err
     said = plan("--tasks", f"{TASK},elitr_bench_qa_dev", "--data-dir", tmp_path)
     assert said.code == 1 and said.err.count("not planned:") == 2 and said.err.count("lct data fetch") >= 2
 

@@ -15,11 +15,13 @@ from run_commands import lct
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.own.score import score_own
+from long_context_tasks.results.cells import cells_of
+from long_context_tasks.results.collect import collect_with_files
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import CaseScores, LoadedTask, Options, Score
-from long_context_tasks.schema.report import Table
+from long_context_tasks.schema.report import HeatMap, ScoredRun, Section, Table
 from long_context_tasks.schema.response import Response
-from long_context_tasks.site.contents import judge_sentences
+from long_context_tasks.site.contents import heat_maps, judge_sentences
 
 pytestmark = needs("polars")
 TOYS = Path(__file__).parents[1] / "contract" / "toys"
@@ -109,6 +111,46 @@ def test_other_tables_are_printed_when_one_benchmark_s_fail(
     named = "registers: tables of --section are left out: ZeroDivisionError: division by zero"
     assert done.code == 1 and f"problem: {named}" in done.err
     assert json.loads(done.out)["result"]["problems"] == [named]
+
+
+def test_a_heat_map_has_all_lengths_of_a_model(
+    toys: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("plotly")
+
+    def heat_map(title: str, runs: list[ScoredRun]) -> HeatMap:
+        means = [[sum(turn.value or 0 for turn in run.turns()) / 4] for run in runs]
+        return HeatMap(
+            title, "caption", "place", "length", ["all"], [run.task for run in runs], means, [], 0, 1
+        )
+
+    other = "registers_keys_4k"
+    answered(other, answered(KEYS, tmp_path / "runs"))
+    monkeypatch.setattr(toys, "heat_maps", lambda _, runs: [heat_map("", runs)])
+    collected = collect_with_files([tmp_path / "runs"])
+    [found] = heat_maps(collected, cells_of(collected.collection), None, {})[0]
+    assert list(found.tasks) == list(found.map.y) == [KEYS, other]
+    assert (found.map.title, found.map.values) == ("keys · first 4 cases", [[1.0], [1.0]])
+    monkeypatch.setattr(toys, "heat_maps", lambda *_: [42])
+    failures: dict[str, Exception] = {}
+    heat_maps(collected, cells_of(collected.collection), None, failures)
+    assert str(failures["registers: heat maps"]) == "heat_maps: must be HeatMap, not int"
+
+
+def test_a_heat_map_of_a_section_is_drawn_and_other_things_are_refused(
+    toys: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("plotly")
+    heat = HeatMap("drawn in a section", "caption", "x", "y", ["a"], ["b"], [[1.0]], [], 0, 1)
+    answered(KEYS, tmp_path / "runs")
+    command = ("report", tmp_path / "runs", "--out", tmp_path / "site")
+    monkeypatch.setattr(toys, "sections", lambda *_: [Section("s", "S", figures=(heat,))])
+    assert lct(*command).code == 0
+    assert "drawn in a section" in (tmp_path / "site" / "benchmark" / "registers.html").read_text()
+    monkeypatch.setattr(toys, "sections", lambda *_: [Section("s", "S", figures=(42,))])  # type: ignore[arg-type]
+    assert "figures of section s: must be HeatMap or Lines, not int" in lct(*command).err
+    monkeypatch.setattr(toys, "sections", lambda *_: [heat])
+    assert "sections: must be Section, not HeatMap" in lct(*command).err
 
 
 def test_a_judge_s_sentence_that_fails_is_named(toys: type, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ LM_EVAL, SAMPLES, OPENCOMPASS = "results_*.json", "samples_*.jsonl", "results/*/
         (Run(simple([1.0, 0.0])), LM_EVAL, '"strict_accuracy,none": 0.5', '"strict_accuracy,none": 0.75', "strict_accuracy is 0.75, but the cases give 0.5"),
         (Run(simple([1.0, 0.0, 1.0, 1.0]), made=TIME), OPENCOMPASS, '"strict_accuracy": 75.0', '"strict_accuracy": 80.0', "strict_accuracy is 0.8, but the cases give 0.75"),
         (Run(simple([1.0, None])), LM_EVAL, '"n_scored,none": 1', '"n_scored,none": 2', "n_scored is 2, but the cases give 1"),
-        (JUDGED, SAMPLES, '"judge_score": [3.0', '"judge_score": [11.0', "judge_score of 11 is outside the scale of 0 to 10"),
+        (JUDGED, SAMPLES, '"judge_score": [3.0', '"judge_score": [11.0', "judge_score of 11 is outside the scale of 0 to 10; if `lct check elitr_bench` says so too, the benchmark gives it"),
         (JUDGED, SAMPLES, '"judge_score": [3.0', '"judge_score": [-0.5', "judge_score of -0.5 is outside the scale of 0 to 10"),
         (Run(simple([1.0])), LM_EVAL, '"version": 1', '"version": 99', "version 99 of the task, and this package has"),
         (Run(RATED, CONVERSATION, made=TIME, judge=JUDGED.judge, points=["judge_score"]), OPENCOMPASS, '"score": 4', '"score": 40', "a verdict of 40 is outside the scale of 0 to 10"),

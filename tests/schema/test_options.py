@@ -1,6 +1,6 @@
 """Options: one spelling everywhere, the first given wins, nothing unknown passes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.schema import InputError, Options, format_length, parse_length
+from long_context_tasks.schema import InputError, Options, format_length, options, parse_length
 
 
 @given(st.integers(min_value=1, max_value=10**9))
@@ -56,6 +56,18 @@ def test_given_wins_over_the_environment(
 def test_what_does_not_fit_names_its_option(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         resolve_options(given, {})
+
+
+def test_true_is_no_number_of_a_benchmark_s_own_option() -> None:
+    @dataclass(frozen=True)
+    class Own(Options):
+        distractors: int | None = None
+        shown: bool = False
+
+    for value in (True, False):
+        with pytest.raises(InputError, match=f"lct_distractors must be a number, not {str(value).lower()}"):
+            options.resolve_options({"lct_distractors": value}, {}, Own)
+    assert options.resolve_options({"lct_distractors": 2, "lct_shown": True}, {}, Own).shown
 
 
 def test_resolved_options_come_back_equal() -> None:

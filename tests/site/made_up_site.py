@@ -274,7 +274,7 @@ def small_options() -> SiteOptions:
             for family in ("ada_leval_tsort", "ada_leval_bestanswer")
         ],
         heat_maps=[
-            CellMap("Quail/Quail3-8B", "ethic_recall_books", HeatMap(
+            CellMap("Quail/Quail3-8B", ["ethic_recall_books"], HeatMap(
                 "Where summaries take their content from",
                 "Share of summary sentences by place in the summary (down) and in the context (across).",
                 "Place in the context", "Place in the summary",

@@ -102,7 +102,9 @@ def test_numbers_that_are_none_or_out_of_range(tmp_path: Path, value: float, poi
     options = SiteOptions(
         chance={task: value},
         measured_wer={task: value} if not math.isfinite(value) else finite,
-        heat_maps=[CellMap("m0", task, HeatMap("t", "c", "x", "y", ["a"], ["b"], [[value]], (), 0.0, value))],
+        heat_maps=[
+            CellMap("m0", [task], HeatMap("t", "c", "x", "y", ["a"], ["b"], [[value]], (), 0.0, value))
+        ],
         published=[
             published_score("p", task, "accuracy", str(value), "s", "points" if points else "percent", n=3)
         ],

@@ -13,7 +13,7 @@ from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
 from long_context_tasks.site.cases import PageNames
 from long_context_tasks.site.figures import moved_figures, position_figures
-from long_context_tasks.site.tables import label_breakdowns, quality_table
+from long_context_tasks.site.tables import _natural, label_breakdowns, quality_table
 
 RATES = {"instruction_following": "Followed the form", "answered": "Answered"}
 
@@ -41,6 +41,12 @@ def test_breakdowns_average_repeats_and_leave_out_labels_that_tell_nothing() -> 
     sides = {value: (mean.n, round(mean.value, 4)) for value, mean in found["side"].groups}
     assert sides == {"l": (3, round(0.5 / 3, 4)), "r": (3, 1.0)}
     assert [value for value, _ in found["yes"].groups] == ["no", "yes"]
+
+
+def test_values_of_a_label_are_in_the_order_of_their_numbers() -> None:
+    ordered = ["0 %", "0–500", "2", "25 %", "100 %", "500–1000", "part 2", "part 10", "whole"]
+    assert sorted(sorted(ordered), key=_natural) == ordered
+    assert sorted(["-1", "-10", "3"], key=_natural) == ["-10", "-1", "3"]
 
 
 def test_tables_of_one_label_have_regions_of_different_names(tmp_path: Path) -> None:

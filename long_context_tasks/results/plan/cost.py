@@ -276,7 +276,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
             if settings.cache is not None:
                 _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)
         except InputError as error:
-            failed[name] = str(error)
+            failed[name] = str(error).removeprefix(f"{name}: ")
     if settings.cache is not None:
         shared = prompts.shared(settings.cache, settings.order, settings.rate)
         planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]

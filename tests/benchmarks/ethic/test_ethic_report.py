@@ -317,7 +317,7 @@ def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: 
     collected = collect_with_files([tmp_path / "runs"])
     cells = cells_of(collected.collection)
     found = heat_maps(collected, cells, None, {})[0]
-    assert [each.task for each in found] == ["ethic_recall_books", "ethic_summarize_books"]
+    assert [each.tasks for each in found] == [["ethic_recall_books"], ["ethic_summarize_books"]]
     recall, summarize = (each.map for each in found)
     assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
     places = [value for value in recall.values[1] if value is not None]

@@ -30,6 +30,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.maker import (
     has_number,
     shortened,
 )
+from long_context_tasks.benchmarks.run_cases import run_settings
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Options
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens import get_tokenizer
@@ -105,6 +106,8 @@ def test_settings_without_cases_are_refused(tmp_path: Path) -> None:
         build("ethic_recall_synthetic", None, chosen, tmp_path / "x")
     with pytest.raises(InputError, match="--domain must be 'books', 'debates', 'medicine' or 'law'"):
         settings_of(SyntheticSettings, {"lengths": (1000,), "domain": "poems"}, "here")
+    with pytest.raises(InputError, match="lct_domain must be 'books'"):
+        run_settings(SyntheticSettings, Options(), 3, domain="poems")
 
 
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
