@@ -60,7 +60,8 @@ REFERENCE = "reference.json"
 """File next to the card, with the reference hashes of a benchmark whose card has none."""
 
 _CASES = 3
-_SMALL = {"length": "2k", "seed": 0, "n": _CASES}
+_LENGTH = "2k"
+_SMALL = {"length": _LENGTH, "seed": 0, "n": _CASES}
 _ODD = 2_345  # tokens; a length that no card lists
 _ANSWER = "Is it {0}, or {answer}?"  # str.format fails on it
 # Share of a task's length that its prompts fill at least; noise makes texts shorter.
@@ -657,7 +658,7 @@ def _wrong_in_shards(benchmark: Benchmark) -> Iterator[Remark]:
             try:
                 for shard in (None, Shard(1, 2), Shard(2, 2)):
                     # A builder of its own each time, as on different machines.
-                    ready = ready_build(builder.name, _SMALL["length"], {"n": _CASES})
+                    ready = ready_build(builder.name, _LENGTH, {"n": _CASES})
                     ready.write(shard.folder(merged) if shard else whole, Work(shard=shard))
                 merge_shards(merged)
                 made = [read_manifest(folder) for folder in (whole, merged)]

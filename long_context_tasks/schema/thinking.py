@@ -64,7 +64,7 @@ FORMS = (
 
 
 _FINAL_LINE = re.compile(
-    r"\n[ \t*_#]{0,9}(?:so,? |thus,? )?(?:my |the )?(?:final )?answer[ *_]{0,9}(?:is[ *_:]|:)[^\n]+\s*\Z",
+    r"\n[ \t*_#]{0,9}(?:so,? |thus,? )?(?:my |the )?(?:final )?answer[ *_]{0,9}(?:is[ *_:]|:)[^\n]{1,2000}\s{0,99}\Z",
     re.IGNORECASE,
 )
 """A last line such as "Answer: A3", at which some models forget to close their thinking."""

@@ -74,7 +74,9 @@ _DOCUMENT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _DECIMAL = re.compile(r"(?<=\d)\.0{1,2}(?!\d)")
-_NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(?<!\d)(\d{1,9}(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d{1,9}){0,20})"
+_NUMBERS = (
+    r"(?:the\s)?(?:numbers?\s|integers?\s)?(?<!\d)(\d{1,9}(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d{1,9}){0,20})"
+)
 _LATER = rf"{_NUMBERS}[^.\d\n]{{0,40}}\b(?:should|must|needs? to)\s(?:also\s)?"
 _ADDED = re.compile(rf"\badd\s{_NUMBERS}|{_LATER}be\s(?:added|included)", re.IGNORECASE)
 _WITHDRAWN = re.compile(

@@ -215,7 +215,7 @@ _MARKS = r"[ \t*_`\")]*"
 _LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is|would be)\b:?|$)"
 # Follows a category that is a heading for ids: "IDs:", "studies are".
 _HEADING_ENDS = re.compile(
-    rf"({_NOUN})?{_MARKS}(?:\(\d{{1,3}}\)(?=[*_ ]{{0,3}}:))?{_MARKS}{_LEADS_TO_IDS}[ \t*_`]*",
+    rf"({_NOUN})?{_MARKS}(?:\(\d{{1,3}}\)(?=[*_ ]{{0,3}}:){_MARKS})?{_LEADS_TO_IDS}[ \t*_`]*",
     re.IGNORECASE | re.MULTILINE,
 )
 # An id or a category: "[12]: Core", "7 and 12 are core, 3 is supplementary", "only 12 meets the criteria".
