@@ -88,6 +88,13 @@ def gate(
     with lock:
         stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
         if any(isinstance(stack, StoredStack) for stack in stacks):
+            ignored = [
+                f"--{name}"
+                for name in ("tasks", "length", "n")
+                if (source := ctx.get_parameter_source(name)) and source.name == "COMMANDLINE"
+            ]
+            if ignored:
+                warn(f"{', '.join(ignored)}: no effect, because all cases of the stored runs are compared")
             cells = stored_cells(stacks, data_dir)
         else:
             run_options = {f"lct_{name}": value for name, value in typed.items()}

@@ -173,6 +173,14 @@ def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Pa
                 assert (code, found["verdict"]) == (1, "FAIL") and "there are faults" in found["line"], fault
 
 
+def test_options_that_stored_runs_ignore_are_named(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as server:
+        gate(server.url, server.url, tmp_path / "gate", "--n", "5")
+    runs = [str(tmp_path / "gate" / "runs" / side) for side in "AB"]
+    done = CliRunner().invoke(app, ["gate", *runs, *BASE, "--out", str(tmp_path / "stored")])
+    assert "--tasks, --length, --n: no effect" in done.stderr
+
+
 def test_stored_runs_serve_as_well_and_give_the_same_verdict(right: dict[str, str], tmp_path: Path) -> None:
     with known_server(right, 0.9) as good, known_server(right, 0.6) as bad:
         _, asked = gate(bad.url, good.url, tmp_path / "asked")

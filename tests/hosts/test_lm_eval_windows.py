@@ -46,12 +46,12 @@ def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: 
 
     class Wants(DummyLM):
         def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-            asked.extend(request.args[0] for request in requests)
+            asked.extend((request.args[0], request.args[1]["max_gen_toks"]) for request in requests)
             return ["A2"] * len(requests) if requests else pytest.fail("an empty list")
 
-    asked: list[str] = []
+    asked: list[tuple[str, int]] = []
     result = evaluate(model=Wants(), metadata={"lct_window": 100})
-    assert asked == ["."] and metrics_of(result)["n_does_not_fit"] == 6
+    assert asked == [(".", 1)] and metrics_of(result)["n_does_not_fit"] == 6
     assert [sample["resps"] for sample in result["samples"][TASK]] == [[[REFUSED]]] * 6
 
 

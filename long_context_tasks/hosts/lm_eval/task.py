@@ -250,7 +250,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             first.arguments = (
                 (*_NO_CONTEXT, _FILLER)
                 if self.loaded.by_likelihood
-                else (filler(template), *first.arguments[1:])
+                else (filler(template), {**first.arguments[1], "max_gen_toks": 1})
             )
         self._name_left_out("do not fit the window of the model", list(self._unfit))
 
