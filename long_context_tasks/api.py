@@ -123,7 +123,8 @@ class Task:
     def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
         """Score responses by case id with the judge from ``load_task(..., judge=...)`` or ``LCT_JUDGE``.
 
-        Stored replies are not requested again.
+        One short call comes first, so that a server that is down is an error within seconds. Stored replies are
+        not requested again.
 
         Returns:
             Each case's scores, as returned by :meth:`score`, keyed by case id.
@@ -140,6 +141,7 @@ class Task:
                 f"{self.name}: no judge to ask; give load_task a judge file (judge='judge.yaml'), or score by rule "
                 "where the task needs no judge"
             )
+        judge.check(task)
         verdicts, _ = judge.verdicts(task, by_case)
         return {
             name: score_turns(task, task.by_id[name], turns, verdicts[name], judge.rubric_name)

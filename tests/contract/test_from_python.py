@@ -101,6 +101,17 @@ def test_thinking_is_no_history_and_a_missing_response_is_no_zero(
     assert task.summary({case.id: [first, second]})["n_scored"] == 1
 
 
+def test_a_judge_that_is_down_is_an_error_before_its_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    judge = tmp_path / "judge.yaml"
+    judge.write_text("kind: openai\nmodel: m\nbase_url: http://127.0.0.1:9/v1\n")
+    task = lct.load_task("elitr_bench_qa_synthetic", n=1, length="2k", judge=judge)
+    with pytest.raises(lct.InputError, match=r"cannot be reached.*start the server"):
+        task.judge({task.cases[0].id: "Anna"})
+
+
 def test_what_reports_leave_out_is_a_warning(task: lct.Task, tmp_path: Path) -> None:
     pytest.importorskip("polars")
     path = task.save({task.cases[0].id: "A1"}, "model", tmp_path / "results")
