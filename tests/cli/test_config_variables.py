@@ -95,7 +95,7 @@ def test_other_tasks_are_refused_with_those_of_the_file(name: str, monkeypatch: 
 
 @pytest.mark.parametrize("file", [*EVALS, *MODELS])
 def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("API_BASE", "http://h/v1"), ("API_MODEL", "m"), ("TOKENIZER", "t")):
+    for name, value in (("API_BASE", "http://h/v1"), ("API_MODEL", "m"), ("TOKENIZER", "cl100k")):
         monkeypatch.setenv(f"LCT_{name}", value)
     for kind in ("", "vllm"):
         monkeypatch.setenv("LCT_MODEL_TYPE", kind)

@@ -26,7 +26,7 @@ from opencompass.models import (
     VLLMwithChatTemplate,
 )
 from opencompass.models.base_api import APITemplateParser
-from opencompass.utils import get_logger
+from opencompass.utils.logging import get_logger
 from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.messages import NO_PARTS, hide_secrets_in_logs
