@@ -297,7 +297,8 @@ def heat_maps(
     for each in sorted(cells, key=_task):
         if catalogue.benchmark(each.benchmark).has_heat_maps:
             groups.setdefault(_of_one_map(each), []).append(each)
-    for members in groups.values():
+    todo = list(groups.values())
+    for members in todo:
         cell, ids = members[0], {run for member in members for run in member.runs}
         try:
             runs, _ = scored_runs(collected, tasks, [row for run, row in rows.items() if run in ids])
@@ -305,7 +306,10 @@ def heat_maps(
             made = catalogue.benchmark(cell.benchmark).heat_maps([replace(run, host="") for run in runs])
             heat = only(made, "heat_maps", HeatMap)
         except InputError as error:
-            without += [f"{member.task}, {member.model}: {error}" for member in members]
+            if len(members) > 1:  # each length on its own, without those that lack their data
+                todo += [[member] for member in members]
+            else:
+                without.append(f"{cell.task}, {cell.model}: {error}")
             continue
         except Exception as error:  # a plug-in may fail; the rest of the site is built without it
             failures.setdefault(f"{cell.benchmark}: heat maps", error)

@@ -366,7 +366,6 @@ def benchmark_context(
         published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in scores]
     sections = options.sections.get(benchmark, ())
     figures = (figure for section in sections for figure in section.figures)
-    elsewhere = catalogue.benchmark(benchmark).has_heat_maps
     return {
         "benchmark": benchmark,
         "title": options.benchmarks.get(benchmark, benchmark),
@@ -381,7 +380,8 @@ def benchmark_context(
         "figures": [
             lines_figure(figure) if isinstance(figure, Lines) else heat_figure(CellMap("", (), figure))
             for figure in figures
-            if isinstance(figure, Lines) or not elsewhere
+            # Otherwise its maps are on the pages of models and tasks.
+            if isinstance(figure, Lines) or not catalogue.benchmark(benchmark).has_heat_maps
         ],
         "all_text": ALL_TEXT,
     }

@@ -325,8 +325,10 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
 
 def heat_maps(runs: Sequence[ScoredRun]) -> list[HeatMap]:
     """Return only the heat maps; runs of tasks that have none are not read."""
-    mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
-    return [heat_map(entry, BINS) for entry in measure(mapped)[0] if entry.parts]
+    measured, left_out = measure([run for run in runs if parse_task(run.task).task in _CAPTIONS])
+    if left_out:
+        raise InputError(left_out[0])
+    return [heat_map(entry, BINS) for entry in measured if entry.parts]
 
 
 def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
