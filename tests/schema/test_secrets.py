@@ -148,8 +148,8 @@ def test_folders_and_files_that_variables_name_are_not_hidden(
     (tmp_path / "key4.json").touch()
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key4.json"))
     for name in ("PWD", "OLDPWD"):
-        monkeypatch.setenv(name, "/work/removed-folder-4/of-a-user")
-    text = f"In /work/removed-folder-4/of-a-user I read {tmp_path}/key4.json"
+        monkeypatch.setenv(name, "/srv/removed-folder-4/of-a-user")
+    text = f"In /srv/removed-folder-4/of-a-user I read {tmp_path}/key4.json"
     assert without_known(text) == text
 
 
