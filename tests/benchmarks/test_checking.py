@@ -79,7 +79,7 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (DATA, "(length - 40)", "(length // 2)", "tokens are far fewer than the 1k of the name; make the text longer"),
         (DATA, "tokenizer.count(PROMPT.format(register=text, box=box))", "tokenizer.count(text)", "count the rendered prompt"),
         (DATA, "box = draw.choice(boxes)", "box = int(draw.choice(list({f'{one}' for one in boxes})))", "other cases; draw nothing from the order of a set (sort it)"),
-        (DATA, "box = draw.choice(boxes)", "box = boxes[len(str(Path.cwd())) % 7]", "hash(), the time or the folder"),
+        (DATA, "box = draw.choice(boxes)", "draw.seed(f'{draw.random()} {Path.cwd()}')\n        box = draw.choice(boxes)", "hash(), the time or the folder"),
         (DATA, "box = draw.choice(boxes)", "box = len(Path('pyproject.toml').read_text()) * 0 + draw.choice(boxes)", "in another process and folder: FileNotFoundError"),
         (DATA, TURN, '(turn,), inputs.update(register=f"{length}_{settings.seed}_0") or key', "have different clusters; name the text as their cluster"),
         (CARD, "[1k, 4k]", "[4k, 1k]", "tasks, keys, lengths must ascend, as in [2k, 8k]"),
