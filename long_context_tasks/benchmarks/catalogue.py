@@ -499,12 +499,11 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     # A user may have edited or cut a built folder; cached folders are ours.
     if options.cases is not None and texts.is_relative_to(options.cases):
         check_texts(texts)
-    headline = task.headline or spec.headline
     # Hosts take the first metric for the headline, and every headline needs an interval.
     return replace(
         task,
-        metrics=(headline, *(name for name in task.metrics if name != headline)),
-        intervals=task.intervals if headline in task.intervals else (headline, *task.intervals),
+        metrics=tuple(dict.fromkeys((spec.headline, *task.metrics))),
+        intervals=task.intervals if spec.headline in task.intervals else (spec.headline, *task.intervals),
         score=_checked(task.score, task, function),
     )
 
@@ -520,7 +519,6 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
     # Reports need the headline; tasks by likelihood lack other metrics that the card promises for responses.
     promised = spec.card.main_metrics if spec.scoring == "generate" else (spec.headline,)
-    promised += (task.headline,) if task.headline else ()
     if missing := [metric for metric in promised if metric not in task.metrics]:
         raise InputError(
             f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"

@@ -1,5 +1,6 @@
 """`lct judge`: judge stored responses, compare judges with people."""
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import interval_text
+from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE, counted
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.config import JudgeConfig
@@ -58,7 +60,7 @@ def run(
 
     Stored replies of a judge are reused, so the same command resumes a stopped run. Results go into a folder `judged` next
     to each run; the hosts' own files do not change. Exit code 1 if a run was skipped or the judge gave some responses no score, 2 if it
-    gave none a score.
+    gave none a score or had none to read.
     """
     from functools import partial
 
@@ -147,8 +149,8 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
     for outcome in judged:
         say(f"{outcome.path}: {outcome.usage}")
     give(None, files=[outcome.path for outcome in judged])
-    failed = sum(outcome.unanswered for outcome in judged)
-    unparsable = sum(outcome.unparsable for outcome in judged)
+    unjudged = sum((Counter(outcome.unjudged) for outcome in judged), Counter[str]())
+    failed, unparsable = unjudged[JUDGE_FAILED], unjudged[JUDGE_UNPARSABLE]
     if failed:
         warn(f"{failed} responses have no score because the judge did not answer; run the same command again")
     if unparsable:
@@ -158,8 +160,8 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
         )
     if skipped:
         warn(f"{len(skipped)} skipped, see above")
-    if (failed or unparsable) and not any(outcome.judged for outcome in judged):
-        raise InputError("nothing was judged, see above")
+    if unjudged and not any(outcome.judged for outcome in judged):
+        raise InputError(f"nothing was judged: {counted(unjudged)}")
     if skipped or failed or unparsable:
         raise typer.Exit(1)
 
@@ -244,7 +246,7 @@ def _print_judged(places: str, judged: "list[JudgedRun]") -> None:
                 *(int(numbers[name]) for name in ("n", "n_scored")),
                 *(numbers[headline], interval_text(interval, 3)),
                 *((*other, "")[:1] if official else ()),
-                ", ".join(f"{count} {reason}" for reason, count in sorted(scored.not_scored.items())),
+                counted(scored.not_scored),
             ]
         )
     text = ("model", "made", "task", "judge", "not scored")

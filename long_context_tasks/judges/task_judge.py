@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
@@ -32,6 +32,7 @@ class Judging:
     default: str  # rubric used if the judge file names none
     # Metrics that need verdicts; without a judge they have no value, even for a failure of the model.
     metrics: tuple[str, ...]
+    headline: str = ""  # the main metric of a judged run, if it is not the card's headline
 
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
@@ -127,7 +128,14 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
         return task, None
     judge = TaskJudge(config, task.judging)
     judge.judging.rubric(judge.rubric_name)
-    return task, judge
+    return with_headline(task), judge
+
+
+def with_headline(task: LoadedTask) -> LoadedTask:
+    """Return a judged task with the headline that it has if a judge reads its responses."""
+    judging: Judging = task.judging
+    headline = judging.headline or task.metrics[0]
+    return replace(task, metrics=tuple(dict.fromkeys((headline, *task.metrics))))
 
 
 def score_turns(

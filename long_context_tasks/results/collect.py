@@ -220,7 +220,7 @@ def _evaluations_in(
             problems += damaged
             source = str(path if run.folder == path else path / run.folder.relative_to(path))
             try:
-                if not judged or needs_no_judge(run):
+                if not judged or (run.numbers.get("n_scored") and needs_no_judge(run)):
                     judged = [unjudged_evaluation(run), *judged]
             except InputError as error:  # an unknown task
                 problems.append(f"{source}: {run}: {error}")

@@ -208,13 +208,12 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
 
 
 def needs_no_judge(run: StoredRun) -> bool:
-    """Return whether the numbers of a run show that its headline needs no judge."""
-    n = run.numbers.get("n", 0)
-    # Without a judge, the cases of a judged task count as not judged. If its points are the headline, only empty answers have a score.
+    """Return whether the numbers of a run show that no answer waits for a judge."""
     waiting = run.numbers.get("n_not_judged", 0)
+    # Without a judge, the cases of a judged task count as not judged. If its points are the headline, only empty answers have a score.
     if catalogue.parse_task(run.task).judged and run.headline in (run.points or ()):
         waiting += run.numbers.get("n_empty", 0)
-    return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
+    return bool(not run.judge and run.numbers.get("n", 0) and not waiting)
 
 
 def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:

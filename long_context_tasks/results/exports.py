@@ -27,12 +27,12 @@ from long_context_tasks.results.bundle.pack import bundle_row, file_name
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn, may_show
 from long_context_tasks.results.cells import Cell, cells_of, held_settings, scale_of
 from long_context_tasks.results.models import NO_MODELS, Models
-from long_context_tasks.results.tables import printable, reasons_text
+from long_context_tasks.results.tables import printable
 from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads, make_folder, write_whole
 from long_context_tasks.schema.report import settings_text
-from long_context_tasks.schema.response import writable
+from long_context_tasks.schema.response import counted, writable
 from long_context_tasks.stats.means import Mean, Scale
 
 logger = logging.getLogger(__name__)
@@ -221,7 +221,9 @@ def _result(row: Mapping[str, Any], cell: Cell, metric: str, mean: Mean, provide
         "metric_config": config,
         "score_details": {
             "score": mean.value,
-            "details": _texts(turns=mean.total, scored=mean.n, reasons=reasons_text(mean), cases=cell.n_cases)
+            "details": _texts(
+                turns=mean.total, scored=mean.n, reasons=counted(mean.reasons), cases=cell.n_cases
+            )
             | _texts(cases_available=cell.n_available, task_version=cell.version, truncated=cell.truncated),
             "uncertainty": uncertainty,
         },

@@ -22,7 +22,6 @@ from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.results.evaluations import judged_path, needs_no_judge, write_judged
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE
 from long_context_tasks.stats.means import task_numbers
 
 ROW_KEYS = (
@@ -204,15 +203,8 @@ class JudgedRun:
     usage: str  # tokens and cost of the judging, in words
     path: Path  # file that was written
     judged: int  # number of turns with a score of the judge
-
-    @property
-    def unanswered(self) -> int:
-        """Number of turns without a score because the judge did not answer; another run of the command retries them."""
-        return self.scored.not_scored.get(JUDGE_FAILED, 0)
-
-    @property
-    def unparsable(self) -> int:
-        return self.scored.not_scored.get(JUDGE_UNPARSABLE, 0)
+    # Number of turns without such a score, by reason: the judge did not answer, nothing was there to judge ...
+    unjudged: Mapping[str, int]
 
 
 def prepare(
@@ -255,7 +247,10 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
     scored.write(path, config.name, more)
     turns = [turn for by_case in verdicts for by_turn in by_case.values() for turn in by_turn]
     judged_turns = sum(any(verdict.score is not None for verdict in turn) for turn in turns)
-    return JudgedRun(scored.figures, config.name, "; ".join(usage), path, judged_turns)
+    # The headline may be a rule's, which scores every turn.
+    of_judge = [turn[task.judging.metrics[0]] for turn in scored.scores]
+    unjudged = Counter(str(score.reason) for score in of_judge if score.value is None)
+    return JudgedRun(scored.figures, config.name, "; ".join(usage), path, judged_turns, unjudged)
 
 
 def judged_run(tasks: RunTasks, config: JudgeConfig, run: StoredRun) -> JudgedRun | str | None:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 import long_context_tasks
 from long_context_tasks.hosts.stored import StoredCase, StoredRun, cases_of, in_repeats, metric_names
 from long_context_tasks.judges.kinds import stored_kind
-from long_context_tasks.judges.task_judge import Verdicts
+from long_context_tasks.judges.task_judge import Verdicts, with_headline
 from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
 from long_context_tasks.results.evaluations import (
     BEFORE,
@@ -195,6 +195,7 @@ def _by_responses(evaluation: Evaluation, task: LoadedTask, cases: Sequence[_Sco
     verdicts: list[Verdicts] = [{} for _ in repeats]
     rubric = None
     if description and task.judging is not None:
+        task = with_headline(task)
         rubric = str(description.get("rubric") or task.judging.default)
         # A run whose judge failed on every turn has no verdict, and is scored as without a judge.
         silent = not any(turn.verdicts for _, turns in cases for turn in turns)

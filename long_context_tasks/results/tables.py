@@ -24,6 +24,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import format_length
 from long_context_tasks.schema.files import json_value, make_folder, write_whole
 from long_context_tasks.schema.report import Table, settings_text
+from long_context_tasks.schema.response import counted
 from long_context_tasks.stats.means import Mean
 
 RESULTS = "results.parquet"
@@ -112,7 +113,7 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
         # Columns named like fields of a cell are those fields.
         row: dict[str, Any] = {name: getattr(cell, name) for name in LEADERBOARD if hasattr(cell, name)}
         row |= {name: getattr(mean, name) for name in ("value", "low", "high", "se", "coverage")}
-        row |= {"n": mean.total, "n_scored": mean.n, "reasons": reasons_text(mean)}
+        row |= {"n": mean.total, "n_scored": mean.n, "reasons": counted(mean.reasons)}
         for name in ("host_version", "package", "commit"):
             row[f"{name}s"] = sorted({str(about[run][name]) for run in cell.runs if about[run][name]})
         row["official"] = [
@@ -176,16 +177,6 @@ def _field(value: object) -> object:
         # The csv module does not quote a carriage return, and readers would end the row there.
         value = ("'" if formula else "") + value.replace("\r\n", "\n").replace("\r", "\n")
     return value
-
-
-def reasons_text(mean: Mean) -> str:
-    """Return the reasons with their counts, the most frequent first.
-
-    >>> reasons_text(Mean(0.5, 0.1, 0.9, 3, 4, {"empty": 2, "does_not_fit": 1}))
-    '2 empty, 1 does_not_fit'
-    """
-    ordered = sorted(mean.reasons.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count} {name}" for name, count in ordered)
 
 
 def score_text(value: float, *, points: bool) -> str:
@@ -272,7 +263,7 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
         settings = settings_text(held_settings(cell.settings), without=["lct_length"]) or "default settings"
         notes = [printable(settings)] if number[alike(cell)] > 1 else []
         notes += [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
-        notes += [reasons_text(mean)] if mean.reasons else []
+        notes += [counted(mean.reasons)] if mean.reasons else []
         rows.append(
             [
                 *(task, printable(cell.model), cell.judge or "", cell.metric),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,16 @@ UNSCORED = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
 """Reasons for no score that are not model failures."""
 REASONS = (*UNSCORED, ANSWER_CUT, EMPTY, REFUSED, UNPARSED, AMBIGUOUS, WRONG_LENGTH)
 """All reasons counted in results; those not in :data:`UNSCORED` give the lowest score."""
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return reasons with their counts, the most frequent first.
+
+    >>> counted({"does_not_fit": 1, "empty": 2})
+    '2 empty, 1 does_not_fit'
+    """
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {name}" for name, count in ordered)
 
 
 @dataclass(frozen=True)

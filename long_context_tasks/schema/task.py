@@ -50,7 +50,6 @@ class LoadedTask:
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
     # Number of cases without ``lct_n`` and ``lct_subset``, if the benchmark reports it.
     n_all: int | None = None
-    headline: str = ""  # the main metric of this run, if it is not the card's headline
 
     @property
     def by_likelihood(self) -> bool:

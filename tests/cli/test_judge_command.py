@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected_runs import Turn, run_of, write_lm_eval
 from judge_server import Answer, JudgeServer, judge_server
 from needs import needs
 from run_commands import lct, published_data, served_model
@@ -17,6 +18,7 @@ from stored_runs import TASKS, judge_by_seed, judge_file, run_lm_eval, run_openc
 from stub_server import stub_server
 from tiny_model import make_tiny_model
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.results import StoredRun, find_runs
 
 pytestmark = needs("lm_eval")
@@ -244,6 +246,25 @@ def test_replies_without_a_score_show_in_the_exit_code(
     assert any(one["score"] is not None for verdicts in turns for one in verdicts) is (scores > 0)
     assert any(row["numbers"]["n_scored"] for row in done.numbers.values())
     assert ("error: nothing was judged" in done.err) is (code == 2)
+
+
+@pytest.mark.parametrize("reason", ["judge_unparsable", "does_not_fit"])
+def test_nothing_judged_shows_although_a_rule_gives_the_headline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    task = load_task("elitr_bench_qa_synthetic", {"lct_n": 3})
+    assert task.metrics[0] == "answer_found"
+    unfit = reason == "does_not_fit"
+    scores = dict.fromkeys(task.metrics, None if unfit else 0.0) | {"judge_score": None}
+    turn = Turn(scores, reason if unfit else None, "I do not know.")
+    write_lm_eval(tmp_path / "results", run_of(task, {case.id: [turn] for case in task.cases.cases}))
+    with judge_server(lambda *_: Answer("I would rather not say.")) as server:
+        done = judge(tmp_path / "results", "--judge", judge_file(tmp_path / "judge.yaml", server.url))
+    assert done.code == 2 and f"error: nothing was judged: 3 {reason}" in done.err, done.err
+    [numbers] = done.numbers.values()
+    assert (numbers["headline"], numbers["numbers"]["n_scored"]) == ("judge_score", 0)
+    assert numbers["not_scored"] == {reason: 3}
 
 
 def test_what_cannot_be_judged_ends_with_code_2(results: Path, judging: JudgeServer, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import LoadedTask
-from long_context_tasks.schema.response import REASONS, Response, stored_form
+from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, REASONS, Response, stored_form
 from long_context_tasks.stats.means import result_keys
 
 TASK = "ada_leval_bestanswer_1k"
@@ -156,7 +156,8 @@ def _numbers(run: Run, turns: Sequence[Turn]) -> dict[str, float]:
 
 def _sample(run: Run, place: int, case: str, turns: Sequence[Turn], keys: Sequence[str]) -> dict[str, Any]:
     rows = [_metrics(run, case, turn, keys) for turn in turns]
-    responses = [Response(turn.text) for turn in turns]
+    failed = (DOES_NOT_FIT, ENDPOINT_FAILED)
+    responses = [Response(turn.text, turn.reason if turn.reason in failed else None) for turn in turns]
     response: str = turns[0].text
     if run.talk or run.judge or run.judged:
         text, status = stored_form(responses, conversation=run.talk)

@@ -80,6 +80,8 @@ def test_other_rules_on_stored_replies() -> None:
         ("elitr_bench_qa_synthetic", "answer_found", {"n_empty": 4}, True),
         ("elitr_bench_qa_dev", "judge_score", {"n_empty": 4}, False),
         ("elitr_bench_qa_dev", "judge_score", {"n_empty": 1, "n_not_judged": 3}, False),
+        ("ethic_recall_books", "strict_f1", {"n_scored": 0, "n_does_not_fit": 4}, True),
+        ("elitr_bench_qa_dev", "judge_score", {"n_scored": 0, "n_does_not_fit": 4}, True),
     ],
 )
 def test_empty_answers_wait_for_a_judge_only_where_it_makes_the_headline(

@@ -42,7 +42,6 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     prompts.check_style(style, markers)
     metrics: tuple[str, ...] = scoring.METRICS
     intervals: tuple[str, ...] = scoring.INTERVALS
-    headline = ""
     if task.source == "seed":
         from long_context_tasks.benchmarks.elitr_bench import synthetic
 
@@ -50,9 +49,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         n, n_all = options.n or options.subset, len(cases)
         if options.cases is None:
             n_all = synthetic.default_cases(task.family)
-        # The judge's score is the headline if there is a judge, and the card's otherwise.
-        headline = "" if options.judge is None else "judge_score"
-        metrics = (*metrics, answers.METRIC) if headline else scoring.SYNTHETIC_METRICS
+        metrics = scoring.SYNTHETIC_METRICS
         intervals = (answers.METRIC, *intervals)
     else:
         # Results record what was run, and published meetings have fixed lengths.
@@ -74,7 +71,6 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         options=options,
         cases=cases.selected(chosen),
         metrics=metrics,
-        headline=headline,
         intervals=intervals,
         answer_budget=options.answer_budget or task.card.answer_budget,
         render=prompts.messages,
@@ -86,6 +82,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
             score_turn=scoring.score_turn,
             default="gpt",
             metrics=scoring.INTERVALS,
+            headline="judge_score",
         ),
         points=card(NAME).points,
         own_template=style if style in prompts.CONVERSATIONS else "",

@@ -33,21 +33,22 @@ def write_run(
     *,
     day: int | None = None,
     judge: Mapping[str, Any] = STUB,
+    reason: str = "not_judged",
     **own: Any,
 ) -> LoadedTask:
-    """Write a run on all cases of a task as lm-eval leaves it, with scores by case and turn; None: not judged."""
+    """Write a run on all cases of a task as lm-eval leaves it, with scores by case and turn; None has the reason."""
     task = load_task(name, options)
     folder = root / own.get("model", "owl")
-    cases = {case.id: [_turn(score(case, n)) for n in range(len(case.turns))] for case in task.cases.cases}
+    cases = {
+        case.id: [_turn(score(case, n), reason) for n in range(len(case.turns))] for case in task.cases.cases
+    }
     made = f"2026-01-0{day or len(list(folder.glob('results_*'))) + 1}T10-00-00.000000"
     write_lm_eval(root, run_of(task, cases, made=made, judge=judge, **own))
     return task
 
 
-def _turn(value: float | None) -> Turn:
-    return Turn(
-        {**dict.fromkeys(JUDGED_METRICS, value), "answered": 1.0}, "not_judged" if value is None else None
-    )
+def _turn(value: float | None, reason: str) -> Turn:
+    return Turn({**dict.fromkeys(JUDGED_METRICS, value), "answered": 1.0}, reason if value is None else None)
 
 
 def lct(*words: Any) -> Result:
@@ -184,6 +185,12 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         assert result.exit_code == 2 and message in result.stderr, result.output
         # Before the tables.
         assert not result.stdout
+
+
+def test_a_run_in_which_nothing_fitted_does_not_wait_for_a_judge(options: Options, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", options, QA, lambda *_: None, judge={}, reason="does_not_fit")
+    rows = {row["label"]: row for row in tables(tmp_path)["labels"]}
+    assert (rows["all"]["n"], rows["all"]["judge_score"]) == ("0 of 3", "-")
 
 
 def test_runs_without_labels_are_refused(options: Options, tmp_path: Path) -> None:

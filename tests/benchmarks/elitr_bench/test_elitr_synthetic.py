@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
+from long_context_tasks.judges.task_judge import with_judge
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words
 
@@ -54,7 +55,10 @@ def test_noise_reaches_its_rate_and_leaves_questions_and_answers() -> None:
 def test_without_a_judge_the_rule_is_the_headline_and_with_one_the_judge(tmp_path: Path) -> None:
     alone = load_task(QA, Options(length=1000, n=1))
     assert alone.metrics[0] == alone.intervals[0] == "answer_found"
-    judged = load_task(QA, Options(length=1000, n=1, judge=tmp_path / "judge.yaml"))
+    file = tmp_path / "judge.yaml"
+    file.write_text("model: m\nbase_url: http://127.0.0.1:9/v1\n", encoding="utf-8")
+    judged, judge = with_judge(load_task(QA, Options(length=1000, n=1, judge=file)))
+    assert judge is not None
     assert judged.metrics[0] == "judge_score" and set(judged.metrics) == set(alone.metrics)
     assert alone.points == {"judge_score": (0, 10), "official_judge_score": None}
     case = alone.cases.cases[0]
