@@ -13,9 +13,8 @@ section markers of the context); the label ``domain`` gives the domain.
 
 import ast
 import logging
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,7 +23,6 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.downloads import hub_answers, in_hub_caches, without_downloads
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
@@ -48,8 +46,6 @@ from long_context_tasks.tokens import CL100K, Countable, count_cases, same_token
 logger = logging.getLogger(__name__)
 
 NAME = "ethic"
-HUB = "dmis-lab/ETHIC"
-SPLIT = "test"
 CONFIGURATIONS: Mapping[str, str] = {
     "recall": "Recalling",
     "summarize": "Summarizing",
@@ -151,7 +147,7 @@ def has_data(name: str, options: EthicOptions) -> bool:
 
         carriers_of(options, CARRIER_KINDS[spec.split], name)
     else:
-        check_local(spec.task, options, name)
+        _existing_files(spec.task, options, name)
     return True
 
 
@@ -230,21 +226,17 @@ class PublishedData(NamedTuple):
 
 
 def source_of(spec: TaskSpec, options: Options) -> PublishedData:
-    """Return the local copy of a task's data, or the hub data set if there is none."""
-    configuration, folder = CONFIGURATIONS[spec.task], data_dir(options, NAME)
-    if files := local_files(folder, configuration):
-        sizes = ((path, path.stat()) for path in files)
-        # Keyed by relative path, because files in different folders may have the same name.
-        made_from = {
-            path.relative_to(folder).as_posix(): _sha256(path, size.st_size, size.st_mtime_ns)
-            for path, size in sizes
-        }
-        return PublishedData(str(folder), made_from, (row for path in files for row in json_rows(path, NAME)))
-    logger.info("no %s in %s; taking %s from the Hugging Face hub", configuration, folder, HUB)
-    dataset = _from_hub(configuration, folder, spec.name)
-    made_from = {"hub": HUB, "revision": _revision(), "fingerprint": str(dataset._fingerprint)}
-    name = f"{HUB}/{configuration}"
-    return PublishedData(name, made_from, _hub_rows(name, dataset))
+    """Return the local copy of a task's data."""
+    folder = data_dir(options, NAME)
+    sizes = ((path, path.stat()) for path in _existing_files(spec.task, options, spec.name))
+    # Keyed by relative path, because files in different folders may have the same name.
+    made_from = {
+        path.relative_to(folder).as_posix(): _sha256(path, size.st_size, size.st_mtime_ns)
+        for path, size in sizes
+    }
+    return PublishedData(
+        str(folder), made_from, (row for name in made_from for row in json_rows(folder / name, NAME))
+    )
 
 
 # Cached by size and modification time, because the files are large.
@@ -253,28 +245,12 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
     return file_sha256(path)
 
 
-def _hub_rows(name: str, dataset: Any) -> Iterator[tuple[str, Any]]:
-    columns = dataset.column_names
-    if missing := [column for column in COLUMNS if column not in columns]:
-        raise InputError(
-            f"{name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
-        )
-    for number, values in enumerate(dataset, start=1):
-        yield f"{name}, row {number}", values
-
-
-def check_local(task: str, options: Options, name: str) -> None:
-    """Check that a task's data are in LCT_DATA_DIR or in the ``datasets`` library's cache."""
+def _existing_files(task: str, options: Options, name: str) -> list[Path]:
     configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
-    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
-    cached = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / HUB.replace("/", "___").lower()
-    if not local_files(folder, configuration) and not (cached / configuration).is_dir():
-        raise _missing(configuration, folder, name)
-
-
-def _missing(configuration: str, folder: Path, task: str, why: str = "") -> InputError:
+    if files := local_files(folder, configuration):
+        return files
     file = f"{configuration.lower()}.zip"
-    return missing_data(f"{folder / file} (or .jsonl)", f"{NAME}/{file}", NAME, task, why)
+    raise missing_data(f"{folder / file} (or .jsonl)", f"{NAME}/{file}", NAME, name)
 
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
@@ -291,29 +267,6 @@ def local_files(folder: Path, configuration: str) -> list[Path]:
     # One kind only, because the same rows may exist in several formats.
     kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
     return next(filter(None, kinds), [])
-
-
-def _revision() -> str:
-    """Return the hub commit pinned in the card, so that a later upload does not change any score."""
-    return str(card(NAME).data["hub"]["revision"])
-
-
-def _from_hub(configuration: str, folder: Path, task: str) -> Any:
-    try:
-        answers = hub_answers(HUB)
-        # If the hub cannot be reached, the data may still be in the library's cache. Loading the library takes longer than a small report.
-        if not answers and not in_hub_caches(HUB):
-            raise ConnectionError
-        import datasets
-
-        with nullcontext() if answers else without_downloads():
-            return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
-    except Exception as error:
-        # The library does not wrap the errors of its HTTP and file layers, so any exception may be raised.
-        why = f"{HUB} is not available from the Hugging Face hub ({type(error).__name__})"
-        if isinstance(error, ImportError):
-            why = "the hub's library is missing (pip install datasets)"
-        raise _missing(configuration, folder, task, why) from error
 
 
 def _known_domain(value: Any) -> str:

@@ -3,8 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -300,7 +299,6 @@ def find_missing(
     results: Sequence[Path],
     models: Sequence[str],
     options: Options,
-    loading: Callable[[], AbstractContextManager[None]],
 ) -> Missing:
     """Compare stored runs with the tasks that should be run.
 
@@ -309,7 +307,6 @@ def find_missing(
         results: folders of runs, and bundles.
         models: model names; if empty, every model found in the runs.
         options: run options.
-        loading: context manager under which tasks are loaded, e.g. one that prevents downloads.
 
     Raises:
         InputError: a folder does not exist, or no model is known.
@@ -320,8 +317,7 @@ def find_missing(
     for name in each_with_progress(names, "reading", "task"):
         task: LoadedTask | None = None
         try:
-            with loading():
-                task = load_task(name, options)
+            task = load_task(name, options)
         except InputError as error:
             without_data[name] = str(error)
         # Only the counts stay in memory.

@@ -37,9 +37,6 @@ def tiny() -> Path:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    # What HF_HUB_OFFLINE sets in a process that starts with it.
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
 
 
 @pytest.fixture
@@ -80,6 +77,8 @@ def test_data_are_found_or_reported_with_remedies(data: Path) -> None:
     options = resolve_options({"lct_data_dir": str(data.parent)}, {})
     with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
         BENCHMARK.has_data("ethic_recall_books", options)
+    with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
+        load(data)
     write(data)
     assert BENCHMARK.has_data("ethic_recall_books", options)
     with pytest.raises(InputError, match="carriers"):
@@ -156,29 +155,11 @@ def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
         ]
 
 
-@pytest.fixture
-def _in_the_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the hub, its library is only loaded if its cache may have the data."""
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
-    (tmp_path / "dmis-lab___ethic").mkdir()
-
-
-@pytest.mark.usefixtures("_in_the_library_cache")
-def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    datasets = pytest.importorskip("datasets")
-    table, asked = datasets.Dataset.from_list(list(rows("Recalling", 3))), []
-
-    def load_dataset(*given: str, **named: str) -> Any:
-        asked.append((given, named))
-        return table
-
-    monkeypatch.setattr("datasets.load_dataset", load_dataset)
-    assert load(data).cases.cases
-    [((hub, configuration), named)] = asked
+def test_the_addresses_are_those_of_the_commit_on_the_card() -> None:
     stated = card("ethic").data
-    assert (hub, configuration, named["split"]) == (stated["hub"]["id"], "Recalling", "test")
-    assert re.fullmatch("[0-9a-f]{40}", named["revision"]) and named["revision"] == stated["hub"]["revision"]
-    assert all(f"/resolve/{named['revision']}/{name}" in url for name, url in stated["other_urls"].items())
+    commit = stated["hub"]["revision"]
+    assert re.fullmatch("[0-9a-f]{40}", commit)
+    assert all(f"/resolve/{commit}/{name}" in url for name, url in stated["other_urls"].items())
     assert {name.removesuffix(".zip") for name in stated["other_urls"]} == {
         configuration.lower() for configuration in CONFIGURATIONS
     }
@@ -228,17 +209,6 @@ def test_bad_rows_are_reported_by_file_and_row(
 def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
     (data / name).write_bytes(content)
     with pytest.raises(InputError, match=f"{name}.*fetch it again"):
-        load(data)
-
-
-@pytest.mark.usefixtures("_in_the_library_cache")
-def test_missing_columns_on_the_hub(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    datasets = pytest.importorskip("datasets")
-    table = datasets.Dataset.from_list([{"ID": 1, "Domain": "Books"}])
-    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: table)
-    with pytest.raises(
-        InputError, match=r"Recalling: no column System_msg, User_msg, Answer \(there are: ID, Domain\)"
-    ):
         load(data)
 
 
