@@ -28,15 +28,27 @@ def test_the_notebook_runs_and_is_stored_without_outputs(
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code)
+    folder = tmp_path / "results"
     models = [("owl", [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]), ("wren", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0])]
+    task = "ada_leval_bestanswer_1k_synthetic"
     for model, values in models[:n]:
-        write_lm_eval(tmp_path / "results", Run(simple(values), model=model))
-    monkeypatch.setenv("LCT_RESULTS", str(tmp_path / "results"))
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    printed = "".join(output.get("text", "") for output in code[-1].outputs)
-    assert ("owl - wren = +0.667" in printed and "6 cases" in printed) if n == 2 else not printed
+        write_lm_eval(folder, Run(simple(values), task, model))
+    # A repeat of the first run, and a run whose settings no other model has.
+    write_lm_eval(folder, Run(simple([0.0] * 6), task, made="2026-01-02T10-00-00.000000"))
+    warm = Run(simple([0.0] * 6), task, made="2026-01-03T10-00-00.000000", gen_kwargs={"temperature": 0.6})
+    write_lm_eval(folder, warm)
+    monkeypatch.delenv("LCT_RESULTS", raising=False)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(NOTEBOOK.parent)}}).execute()
+    assert task in code[0].outputs[-1]["data"]["text/html"]
+    printed = "".join(output.get("text", "") for output in code[-1].outputs).splitlines()
+    assert len(printed) == n - 1
+    assert all(f"{task}: owl - wren = +0.250" in line and line.endswith("6 turns") for line in printed)
     [figure] = [output for output in code[1].outputs if "data" in output]
-    assert "application/vnd.plotly.v1+json" in figure["data"]
+    drawn = figure["data"]["application/vnd.plotly.v1+json"]["data"]
+    family = "ada_leval_bestanswer_synthetic"
+    names = [f"owl, {family}", f'owl, {family}, "temperature": 0.6', f"wren, {family}"]
+    assert sorted(line["name"] for line in drawn) == names[: n + 1]
 
 
 def test_the_container_builds_and_runs_the_demo_or_at_least_passes_a_linter() -> None:
