@@ -75,6 +75,7 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "") -> InputE
 def without_data(benchmark: str, task: str = "") -> list[str]:
     """Return ways to work without the published files: the seeded task most similar to ``task``, and a builder of cases."""
     seeded = [spec for spec in catalogue.synthetic_tasks() if spec.benchmark == benchmark]
+    other, length = "", catalogue.ANY
     # Carriers are downloaded texts as well, so they do not replace missing data.
     builders = [
         builder
@@ -87,9 +88,16 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
             key=lambda spec: (spec.task.removesuffix("_synthetic") != wanted.task, spec.split != wanted.split)
         )
         builders = [builder for builder in builders if builder.task == wanted.task]
+        length = wanted.length
+        other = (
+            ", another task" if seeded and seeded[0].task.removesuffix("_synthetic") != wanted.task else ""
+        )
     ways = []
     if seeded:
-        ways.append(f"run {seeded[0].name}, which is generated from a seed and needs no data")
+        name = seeded[0].name
+        same_length = name.replace(f"_{catalogue.ANY}_", f"_{length}_")
+        name = same_length if any(spec.name == same_length for spec in catalogue.task_specs()) else name
+        ways.append(f"run {name}{other}, which is generated from a seed and needs no data")
     if builders:
         ways.append(f"build your own cases with `lct build {builders[0].name}` and give lct_cases")
     return ways

@@ -84,4 +84,9 @@ def test_missing_data_have_one_message_with_every_remedy(name: str) -> None:
     assert "is missing" in said and "\n" not in said
     assert f"(1) `lct data fetch {benchmark}`" in said and "(2) point LCT_DATA_DIR" in said
     seeded = {spec.name for spec in task_specs() if spec.source == "seed" and spec.benchmark == benchmark}
-    assert seeded & set(chain.from_iterable(part.split() for part in said.split(",")))
+    [advised] = seeded & set(chain.from_iterable(part.split() for part in said.split(",")))
+    # The same task, at its length, or else said to be another.
+    same = parse_task(advised).task.removesuffix("_synthetic") == spec.task
+    assert same is not ("another task" in said)
+    lengths = {parse_task(name).length for name in seeded if parse_task(name).task == spec.task}
+    assert not same or spec.length not in lengths or parse_task(advised).length == spec.length
