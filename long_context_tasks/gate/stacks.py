@@ -12,7 +12,7 @@ from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.window import is_length_refusal
-from long_context_tasks.judges.client import EndpointClient, EndpointError, probe, wait_for
+from long_context_tasks.judges.client import EndpointClient, EndpointError, diagnosis, probe, wait_for
 from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.judges.store import Store
@@ -22,7 +22,7 @@ from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import scored_cases, unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.results.tidy import moment
-from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
+from long_context_tasks.schema import Case, InputError, LoadedTask, Message, format_length
 from long_context_tasks.schema.progress import progress
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, Response
 from long_context_tasks.schema.thinking import OPEN
@@ -131,17 +131,25 @@ def _stack_config(side: str, model: str, url: str) -> JudgeConfig:
 
 
 def _only_model(url: str, side: str) -> str:
-    config = _stack_config(side, "any", url)
+    config = _stack_config(side, "any", url).changed(retries=0)
 
     async def ask() -> list[str]:
         async with EndpointClient(config) as client:
-            return await client.models()
+            models = await client.models()
+            if not models:
+                try:
+                    await client.complete([Message("user", "Answer with the word yes.")], Draw(None))
+                except EndpointError as error:
+                    # Others may be about the model's name, which is not known.
+                    if error.status in (None, 401, 403, 407):
+                        raise InputError(diagnosis(config, error, models, f"stack {side}")) from None
+            return models
 
     models = wait_for(ask())
     # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
         offer = f"offers {', '.join(models[:8])}" if models else "does not list its models"
-        raise InputError(f"stack {side}: {url} {offer}; start it, or name the model: MODEL@{url}")
+        raise InputError(f"stack {side}: {url} {offer}; name the model: MODEL@{url}")
     return models[0]
 
 

@@ -415,7 +415,7 @@ async def probe(config: JudgeConfig, who: str) -> None:
             reply = await _first_reply(client, config)
         except EndpointError as error:
             models = await client.models() if error.status in (400, 404) else []
-            raise InputError(_diagnosis(config, error, models, who)) from None
+            raise InputError(diagnosis(config, error, models, who)) from None
     if config.logprobs is not None and reply.text and reply.top_logprobs is None:
         raise InputError(
             f"{who} at {config.base_url} returns no log-probabilities; remove logprobs and use several samples "
@@ -441,14 +441,15 @@ async def _first_reply(client: EndpointClient, config: JudgeConfig) -> Reply:
     return await client.complete(question, draw, config.max_tokens)
 
 
-def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who: str) -> str:
+def diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who: str) -> str:
+    """Return what is wrong with an endpoint and what to change; ``models`` are those that it lists."""
     variable, status = config.api_key_env, error.status
     if status in (401, 403) and variable:
         said = f"refuses the key in environment variable {variable} ({error}); export the right key"
     elif status == 407:
         said = f"is behind a proxy that refuses the login ({error}); correct it in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
     elif status in (401, 403):
-        said = f"requires a key ({error}); name its environment variable in api_key_env"
+        said = f"requires a key ({error}); give a YAML file with model, base_url and api_key_env, the variable that holds it"
     elif status == 404 or (models and config.model not in models):
         offers = f"it offers {', '.join(models[:8])}" if models else "base_url usually ends in /v1"
         said = (

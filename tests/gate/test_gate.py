@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from judge_server import Answer, judge_server
 from known_server import TASK, known_server, right_answers
 from typer.testing import CliRunner
 
@@ -49,6 +50,25 @@ def test_equal_stacks_pass_and_a_worse_one_fails(right: dict[str, str], tmp_path
         assert len(found["flips"]) == round(found["cases"] * found["loss"])
         code, found = gate(bad.url, good.url, tmp_path / "few", "--n", "5")
         assert (code, found["verdict"], found["documents_available"]) == (2, "UNDECIDED", 5)
+
+
+@pytest.mark.parametrize("named", ["", "m@"])
+def test_a_server_that_wants_a_key_is_said_to_want_one(tmp_path: Path, named: str) -> None:
+    closed = Answer(status=401, error="no key")
+    with judge_server(lambda *_: closed, others={"/v1/models": lambda _: closed}) as server:
+        done = CliRunner().invoke(
+            app,
+            ["gate", named + server.url, server.url, *BASE, "--out", str(tmp_path)],
+            env={"COLUMNS": "500"},
+        )
+    assert done.exit_code == 2 and "requires a key" in done.stderr, done.stderr
+    assert "give a YAML file with model, base_url and api_key_env" in done.stderr
+
+
+def test_a_server_that_is_down_is_not_said_to_serve_without_a_list(tmp_path: Path) -> None:
+    stack = "http://127.0.0.1:9/v1"
+    done = CliRunner().invoke(app, ["gate", stack, stack, *BASE, "--out", str(tmp_path)])
+    assert done.exit_code == 2 and "cannot be reached" in done.stderr, done.stderr
 
 
 def test_a_second_gate_in_the_same_folder_is_refused_before_it_pays(tmp_path: Path) -> None:
