@@ -43,7 +43,14 @@ _MISSING = "not_there"
 _SHOWN = 30
 # Similarity cutoff for suggestions; at 0.6, names that share only "-7b" would match.
 _NEAR = 0.75
-_COMMON = ("version", "judge", "settings", "metric", "points")
+# What must be equal, with what makes it so.
+_COMMON = {
+    "version": "score the older runs again with `lct runs rescore`",
+    "judge": "judge both with one judge (`lct judge run`)",
+    "settings": "run one model again with the settings of the other",
+    "metric": "",
+    "points": "",
+}
 
 
 @dataclass(frozen=True)
@@ -188,10 +195,14 @@ def compare_models(
         for key in by_model[first]
         if key in by_model[second]
     ]
-    not_compared = tuple(_not_compared(by_model))
+    left_out = list(_not_compared(by_model))
+    not_compared = tuple(line for line, _ in left_out)
     if not pairs_of_cells:
+        differing = {name for _, names in left_out for name in names}
+        remedies = [remedy for name, remedy in _COMMON.items() if name in differing and remedy]
         raise InputError(
-            f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
+            f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}. "
+            f"Remedy: {', and '.join(remedies) or 'run one task with both models'}"
         )
     if margins and not any(first.points in margins for first, _ in pairs_of_cells):
         kind, example = ("rates", "2%") if margins.get(True) else ("points of a scale", "0.3")
@@ -331,8 +342,10 @@ def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
     return tuple(replace(row, comparison=test) for row, test in zip(rows, tests, strict=True))
 
 
-def _not_compared(by_model: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
-    """Yield a line for each cell that no other model has with the same version, judge and settings, and how the nearest differs."""
+def _not_compared(
+    by_model: Mapping[str, Mapping[tuple[object, ...], Cell]],
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield a line for each cell that no other model has with the same version, judge and settings, and in what the nearest differs."""
     for name, cells in by_model.items():
         others = [by_model[model] for model in by_model if model != name]
         for key, cell in cells.items():
@@ -345,13 +358,14 @@ def _not_compared(by_model: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> 
                 for candidate in other.values()
                 if candidate.task == cell.task
             ]
+            names: list[str] = []
             if differing:
                 nearest, names = min(differing, key=lambda pair: len(pair[1]))
                 differences = (
                     f"{n} {_value(getattr(nearest, n))} and not {_value(getattr(cell, n))}" for n in names
                 )
                 line += f" ({nearest.model} has {', '.join(differences)})"
-            yield line
+            yield line, names
 
 
 def _value(value: object) -> str:

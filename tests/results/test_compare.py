@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("polars")
 
-from collected_runs import CONVERSATION, Run, Turn, simple, write_lm_eval, write_opencompass
+from collected_runs import CONVERSATION, TASK, Run, Turn, simple, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -227,6 +227,23 @@ def test_which_models(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             choose_models(known, asked)
+
+
+@pytest.mark.parametrize(
+    ("differing", "remedy"),
+    [
+        ({"options": {"lct_n": 20}}, "Remedy: run one model again with the settings of the other"),
+        ({"version": 0}, "Remedy: score the older runs again with `lct runs rescore`"),
+        ({"task": OTHER}, "Remedy: run one task with both models"),
+    ],
+)
+def test_runs_that_cannot_be_compared_name_the_remedy(
+    tmp_path: Path, differing: dict[str, Any], remedy: str
+) -> None:
+    for model, own in (("owl", {}), ("crow", differing)):
+        write_lm_eval(tmp_path / model, Run(simple([1.0] * 8), **{"task": TASK, "model": model, **own}))
+    with pytest.raises(InputError, match=f"share no task.*{remedy}$"):
+        compared(tmp_path, "owl", "crow")
 
 
 def test_nothing_to_compare(tmp_path: Path) -> None:
