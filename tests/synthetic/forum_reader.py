@@ -104,9 +104,9 @@ def met(wish: Wish, part: Part) -> bool:
     return given is not None and (relation == "max" or given >= low) and (relation == "min" or given <= high)  # type: ignore[operator]
 
 
-def choose(question: str, answers: Sequence[str], asked: slice = slice(None)) -> list[int]:
-    """Return the places of the answers that meet every wish of the question, or those of a part of it."""
-    wanted = wishes(question)[asked]
+def choose(question: str, answers: Sequence[str]) -> list[int]:
+    """Return the places of the answers that meet every wish of the question."""
+    wanted = wishes(question)
     return [
         place
         for place, answer in enumerate(answers)

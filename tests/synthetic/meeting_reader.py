@@ -1,7 +1,6 @@
 """Reads a finished meeting as a person would: finds where a question comes up, who brings up what, and what is taken.
 
 It knows the English language and the form of a transcript, nothing of the writer: no list of sentence plans and no bookkeeping.
-Also here: what one might guess by without reading.
 """
 
 import re
@@ -157,41 +156,3 @@ def rejects(transcript: str, question: str, value: str) -> bool:
         subject in one.text and named.search(one.text.replace(subject, "")) and REJECTED.search(after.text)
         for one, after in pairwise(turns)
     )
-
-
-def _places(text: str, option: str) -> list[int]:
-    return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE)]
-
-
-def guesses(transcript: str, question: str, options: Sequence[str]) -> dict[str, int]:
-    """Simple heuristics: name to the place of the option that each takes."""
-    places = [_places(transcript, option) for option in options]
-    words = set(re.findall(r"\w+", question.lower()))
-    lines = transcript.split("\n")
-
-    def neighbourhood(option: str) -> int:
-        near = 0
-        for number, line in enumerate(lines):
-            if _places(line, option):
-                around = " ".join(lines[max(0, number - 2) : number + 3]).lower()
-                near = max(near, len(words & set(re.findall(r"\w+", around))))
-        return near
-
-    subject = transcript.lower().rfind(SUBJECT.findall(question)[0].rsplit(" ", 1)[1].lower())
-    everyone = range(len(options))
-    last_numbers = [
-        max((_places(transcript, option) or [-1])[-1] if option[:1].isdigit() else -1, -1)
-        for option in options
-    ]
-    return {
-        "first mention": min(everyone, key=lambda one: (places[one] or [len(transcript)])[0]),
-        "last mention": max(everyone, key=lambda one: (places[one] or [-1])[-1]),
-        "most frequent": max(everyone, key=lambda one: len(places[one])),
-        "least frequent": min(everyone, key=lambda one: len(places[one])),
-        "longest option": max(everyone, key=lambda one: len(options[one])),
-        "most question words near": max(everyone, key=lambda one: neighbourhood(options[one])),
-        "last number": max(everyone, key=lambda one: last_numbers[one]),
-        "nearest to the last mention of the project": min(
-            everyone, key=lambda one: min((abs(at - subject) for at in places[one]), default=len(transcript))
-        ),
-    }
