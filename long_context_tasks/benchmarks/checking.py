@@ -8,7 +8,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import math
 import os
 import re
 import subprocess
@@ -22,10 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.building import Builder, Work, ready_build
+from long_context_tasks.benchmarks.building import Builder
 from long_context_tasks.benchmarks.catalogue import ANY, load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
-from long_context_tasks.benchmarks.shards import merge_shards
 from long_context_tasks.judges.task_judge import Judging, score_turns
 from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import (
@@ -37,7 +35,6 @@ from long_context_tasks.schema import (
     parse_length,
     resolve_options,
 )
-from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.schema.report import HeatMap, ScoredRun, ScoredTurn, Section, only
@@ -52,9 +49,7 @@ from long_context_tasks.schema.response import (
     UNPARSABLE,
     Response,
 )
-from long_context_tasks.schema.validated import bounds_of
 from long_context_tasks.tokens import CL100K, get_tokenizer
-from long_context_tasks.tokens.build_settings import BuildSettings
 
 REFERENCE = "reference.json"
 """File next to the card, with the reference hashes of a benchmark whose card has none."""
@@ -81,7 +76,8 @@ class Remark(NamedTuple):
 def check_benchmark(name: str) -> list[Remark]:
     """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
-    remarks = [*_wrong_in_card(benchmark), *_misspelt(benchmark), *_wrong_in_builders(benchmark)]
+    remarks = [*_wrong_in_card(benchmark), *_misspelt(benchmark), *_wrong_in_options(benchmark)]
+    remarks += _wrong_in_builders(benchmark)
     plain = any(not spec.judged and spec.scoring == "generate" for spec in _one_of_each_kind(name))
     if plain and type(benchmark).example_answers is Benchmark.example_answers:
         text = "none, so that scores of right answers are not checked; write the method"
@@ -93,7 +89,6 @@ def check_benchmark(name: str) -> list[Remark]:
         if f"benchmark {name} in package" in why
     ]
     runs: list[ScoredRun] = []
-    prompts: dict[str, str] = {}
     # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
         try:
@@ -102,10 +97,10 @@ def check_benchmark(name: str) -> list[Remark]:
             remarks.append(_raised(benchmark, "write_example_files", error))
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
-            remarks += _check_task(benchmark, spec, data, runs, prompts)
+            remarks += _check_task(benchmark, spec, data, runs)
         remarks += _wrong_in_reports(benchmark, runs)
         # Hashes of cases that are wrong anyway would only repeat the mistakes.
-        for check in (_wrong_in_shards, _wrong_elsewhere, _check_reference):
+        for check in (_wrong_elsewhere, _check_reference):
             if not any(remark.wrong for remark in remarks):
                 remarks += check(benchmark)
     return remarks
@@ -146,14 +141,11 @@ def _empty_cache() -> Iterator[Path]:
 
 def _wrong_in_card(benchmark: Benchmark) -> Iterator[Remark]:
     card, file = benchmark.card, str(benchmark.folder / "card.yaml")
-    data, other = card.data, card.data.get("other_urls", {})
-    listed = {*other, *(name for task in card.tasks.values() for name in task.files.values())}
-    for name in sorted(set(data.get("sha256", {})) - listed):
+    tasks = (name for task in card.tasks.values() for name in task.files.values())
+    listed = {*card.data.get("other_urls", {}), *tasks}
+    # A file whose checksum has another name would be fetched unchecked.
+    for name in sorted(set(card.data.get("sha256", {})) - listed):
         yield Remark("data", f"sha256 has {name}, which no task lists under files; correct one", file=file)
-    for url in filter(None, (data.get("base_url"), *other.values())):
-        if not url.startswith(("https://", "http://")):
-            text = f"{url} cannot be fetched; give an address that begins with https:// or http://"
-            yield Remark("data", text, file=file)
 
 
 def _misspelt(benchmark: Benchmark) -> Iterator[Remark]:
@@ -163,65 +155,20 @@ def _misspelt(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark(name, text, file=_file(type(benchmark), benchmark))
 
 
-def _wrong_in_options(benchmark: Benchmark, builders: Sequence[Builder]) -> Iterator[Remark]:
-    """Yield options of a run that nothing takes, or whose default is refused or differs from that of `lct build`."""
-    # A benchmark in a single module may lie in a folder with other people's code.
-    package = (benchmark.folder / "__init__.py").is_file()
-    files = benchmark.folder.rglob("*.py") if package else [Path(_file(type(benchmark), benchmark))]
-    source = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
-    own = {each.name: each for each in fields(benchmark.options)}
+def _wrong_in_options(benchmark: Benchmark) -> Iterator[Remark]:
+    """Yield attributes that look like options but are none, and options whose default is refused."""
+    own, file = {each.name: each for each in fields(benchmark.options)}, _file(benchmark.options, benchmark)
     for name in sorted(set(dir(benchmark.options)) - set(dir(Options)) - set(own)):
         if not callable(value := getattr(benchmark.options, name)) and not isinstance(value, property):
             text = "is no option; write @dataclass(frozen=True) above the class, and a type behind the name"
-            yield Remark(f"option {name}", text, file=_file(benchmark.options, benchmark))
+            yield Remark(f"option {name}", text, file=file)
     for option in [each for name, each in own.items() if not hasattr(Options, name)]:
-        settings = [
-            (builder, each)
-            for builder in builders
-            for each in fields(builder.settings)
-            if each.name == option.name
-        ]
-        place, file = f"option {option.name}", _file(benchmark.options, benchmark)
         try:
             resolve_options({f"lct_{option.name}": option.default}, {}, benchmark.options)
         except InputError as error:
-            yield Remark(place, f"its default {option.default!r} is refused: {error}", file=file)
-        for builder in {builder.name: builder for builder, _ in settings}.values():
-            if refused := _refused(benchmark.options, builder.settings, option.name):
-                text = f"takes values that the settings of {builder.name} refuse, which must be {refused}; write the same bounds in both"
-                yield Remark(place, text, file=file)
-        # A None is not passed on to the settings.
-        for builder, each in settings:
-            if option.default is not None and each.default != option.default:
-                text = f"its default is {option.default!r}, but {each.default!r} in the settings of {builder.name}; write the same in both"
-                yield Remark(place, text, file=file)
-        # Reading it as `options.name`, or by getattr.
-        if not re.search(rf"\.{option.name}\b(?!\()|[\"']{option.name}[\"']", source):
-            text = "no settings have a field of this name, and no code reads it; rename one"
-            text = f"no code reads it; use settings.{option.name}" if settings else text
-            yield Remark(place, text, file=file)
-
-
-def _refused(options: type, settings: type, name: str) -> str:
-    """Return the bound of a setting, in words, that the option of this name exceeds; empty if none."""
-    taken, allowed = (bounds_of(kind, name) for kind in (options, settings))
-    if (choices := allowed.get("enum")) and not {*taken.get("enum", [None])} <= {*choices}:
-        return f"one of {', '.join(map(str, choices))}"
-    if {"const", "enum"} & taken.keys():
-        return ""
-    words = {
-        "minimum": "at least",
-        "exclusiveMinimum": "above",
-        "maximum": "at most",
-        "exclusiveMaximum": "below",
-    }
-    for bound, word in words.items():
-        side = bound[-6:]
-        sign = 1 if side == "inimum" else -1
-        given = [sign * taken[each] for each in words if each.endswith(side) and each in taken]
-        if bound in allowed and max(given, default=-math.inf) < sign * allowed[bound]:
-            return f"{word} {allowed[bound]:g}"
-    return ""
+            yield Remark(
+                f"option {option.name}", f"its default {option.default!r} is refused: {error}", file=file
+            )
 
 
 def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
@@ -241,14 +188,8 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark(builder.name, text, file=file)
         elif not builder.name.startswith(family := f"{benchmark.name}_{builder.task}"):
             yield Remark(builder.name, f"its name does not begin with {family}; rename it", file=file)
-        elif not issubclass(builder.settings, BuildSettings):
-            yield Remark(builder.name, "its settings are not a subclass of BuildSettings", file=file)
         elif names[builder.name] > 1:
             yield Remark(builder.name, "two builders have this name; rename one", file=file)
-        elif getattr(builder, "n_cases", 1) < 1:
-            yield Remark(builder.name, "its n_cases is below 1; write how many cases a run has", file=file)
-    if all(isinstance(builder, Builder) for builder in builders):
-        yield from _wrong_in_options(benchmark, builders)
 
 
 def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
@@ -263,13 +204,9 @@ def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
 
 
 def _check_task(
-    benchmark: Benchmark,
-    spec: catalogue.TaskSpec,
-    data: Path | None,
-    runs: list[ScoredRun],
-    prompts: dict[str, str],
+    benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None, runs: list[ScoredRun]
 ) -> Iterator[Remark]:
-    """Yield the mistakes of a task; add runs with its example answers to ``runs``, and its first prompt to ``prompts``."""
+    """Yield the mistakes of a task; add runs with its example answers to ``runs``."""
     place, loaded = spec.name, False
     # Tasks without a length in their name need one; 2k is quick to write.
     given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
@@ -288,9 +225,7 @@ def _check_task(
             place = f"{spec.name}, case {case.id}"
             yield from _check_case(benchmark, spec, task, case, place)
         place = spec.name
-        if text := (
-            _given_away(task, cases) or _same_as_another(spec, task, cases[0], prompts) or _split(task)
-        ):
+        if text := _given_away(task, cases) or _split(task):
             yield Remark(place, text, file=render)
         if spec.source == "seed" and not task.by_likelihood:
             place = replace(spec, length=ANY).name if spec.tokens else spec.name
@@ -360,7 +295,7 @@ def _wrong_judge(spec: catalogue.TaskSpec, task: LoadedTask, benchmark: Benchmar
 def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
     judging: Judging = task.judging
     name, turns = judging.default, range(len(case.turns))
-    rubric = judging.rubric(name)
+    judging.rubric(name)
     judging.requests(case, [None for _ in turns], name)
     requests = judging.requests(case, [_ANSWER for _ in turns], name)
     if any(request.meta.get("turn") not in turns for request in requests):
@@ -369,15 +304,9 @@ def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
     if not all(any(_ANSWER in message.content for message in request.messages) for request in requests):
         yield "a judge prompt does not contain the response; insert it unchanged"
     for turn in turns:
-        empty = judging.score_turn(case, turn, "", (), name, None)
-        yield from filter(None, (_off_scale(task, metric, empty[metric].value) for metric in judging.metrics))
         # A judge that fails leaves a turn without verdicts.
         unjudged = judging.score_turn(case, turn, _ANSWER, (), name, None)
         asked = sum(request.meta["turn"] == turn for request in requests)
-        ends = [
-            judging.score_turn(case, turn, _ANSWER, [Verdict(end, None, "", (), 0, "")] * asked, name, None)
-            for end in (rubric.low, rubric.high)
-        ]
         failures = {
             reason: judging.score_turn(
                 case, turn, _ANSWER, [Verdict(None, of_one, None, (), 0, "")] * asked, name, None
@@ -390,14 +319,6 @@ def _wrong_in_judging(task: LoadedTask, case: Case) -> Iterator[str]:
                     yield f'{metric} of verdicts without a score is {scores[metric]}; give Score(None, "{reason}")'
             if unjudged[metric].value is not None or unjudged[metric].reason != NOT_JUDGED:
                 yield f'{metric} without verdicts is {unjudged[metric]}; give Score(None, "{NOT_JUDGED}")'
-            low, high = sorted(scores[metric].value or 0.0 for scores in ends)
-            least, most = task.points.get(metric, (0, 1)) or (low, high)
-            # A scale may begin below the rubric's, as for responses in a wrong language.
-            if low < least or high > most or low < high < most:
-                yield (
-                    f"{metric} is {low:g} to {high:g} by the rubric, and its scale {least:g} to {most:g}; write the rubric's under points "
-                    "on the card and in LoadedTask"
-                )
 
 
 def _wrong_with_seeds(task: str) -> str:
@@ -435,16 +356,6 @@ def _given_away(task: LoadedTask, cases: Sequence[Case]) -> str:
         if all(found):
             return f"the {where} of the prompt holds the right answer; remove it"
     return ""
-
-
-def _same_as_another(spec: catalogue.TaskSpec, task: LoadedTask, case: Case, prompts: dict[str, str]) -> str:
-    """Return which task with cases from a seed has the same first case, as variants do whose builder is never called."""
-    if spec.source != "seed":
-        return ""
-    what = repr((spec.task, spec.scoring, [*_sent(task, case), *case.turns]))
-    if (first := prompts.setdefault(what, spec.name)) == spec.name:
-        return ""
-    return f"its first case is that of {first}; name the builder of the variant {spec.group}"
 
 
 def _split(task: LoadedTask) -> str:
@@ -552,9 +463,7 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
     examples = list(benchmark.example_answers(case, 0)) if task.judging is None else []
     headline = task.metrics[0]
     values: dict[str | None, float | None] = {}
-    gold = case.turns[0].gold
-    longer = f"{gold}0" if examples and type(gold) is int else ""
-    for text in (None, "", _ANSWER, longer, *examples):
+    for text in (None, "", _ANSWER, *examples):
         response = Response(text, "endpoint_failed" if text is None else None)
         scores, again = (score_turns(task, case, [response] * len(case.turns))[0] for _ in range(2))
         if repr(scores) != repr(again):
@@ -576,8 +485,6 @@ def _wrong_in_scores(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iter
         yield f"{headline} of an empty response is None; a failure of the model is the lowest score with a reason"
     scored = [values[text] for text in examples]
     known = [value for value in scored if value is not None]
-    if longer and examples[0] == str(gold) and values[longer] == scored[0]:
-        yield f"{headline} of {longer} is that of the right answer {gold}; compare whole numbers"
     budget = get_tokenizer(CL100K).fresh().count(examples[0]) if examples else 0
     if budget > task.answer_budget:
         yield f"the first example answer has {budget} tokens, and answer_budget is {task.answer_budget}; raise it"
@@ -645,31 +552,6 @@ def _wrong_elsewhere(benchmark: Benchmark) -> Iterator[Remark]:
     for task in [task for task, sha256 in here.items() if there.get(task) != sha256]:
         text = "other cases; draw nothing from the order of a set (sort it), hash(), the time or the folder"
         yield Remark(f"{task} {place}", text, file=file)
-
-
-def _wrong_in_shards(benchmark: Benchmark) -> Iterator[Remark]:
-    """Yield whether two shards of a seeded builder give other cases than one build."""
-    for builder in benchmark.builders():
-        if not builder.sharded or builder.source is not None:
-            continue
-        file, made = _file(type(builder), benchmark), []
-        with tempfile.TemporaryDirectory() as root:
-            whole, merged = Path(root, "whole"), Path(root, "merged")
-            try:
-                for shard in (None, Shard(1, 2), Shard(2, 2)):
-                    # A builder of its own each time, as on different machines.
-                    ready = ready_build(builder.name, _LENGTH, {"n": _CASES})
-                    ready.write(shard.folder(merged) if shard else whole, Work(shard=shard))
-                merge_shards(merged)
-                made = [read_manifest(folder) for folder in (whole, merged)]
-            except InputError as error:
-                text = str(error).replace(f"{merged}{os.sep}", "")
-                yield Remark(builder.name, f"built in two shards: {text}", file=file)
-            except Exception as error:  # of the benchmark's own code
-                yield _raised(benchmark, builder.name, error)
-        if made and any(made[0][name] != made[1][name] for name in ("tasks", "documents_sha256")):
-            text = "two shards give other cases than one build; make a case from the settings and its number only, or set sharded = False"
-            yield Remark(builder.name, text, file=file)
 
 
 def write_reference(name: str) -> Path:

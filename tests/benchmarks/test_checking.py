@@ -98,9 +98,7 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (CARD, "tasks:\n", "data: {sha256: {keys.txt: abc}}\ntasks:\n", "keys.txt must be the 64 hexadecimal digits"),
         (CARD, "[1k, 4k]", "[1k, 4k]\n    files: {1k: a.txt, 8k: b.txt}", "give each length a file, and list no other"),
         (CARD, "    chance", "    variants: [{name: Two-Hop}]\n    chance", "must have lower-case letters, digits and _ only"),
-        (CARD, "    chance", "    variants: [{name: twohop, lengths: [1k]}]\n    chance", "name the builder of the variant registers_keys_twohop"),
         (CLASS, '"keys"),)', '"keys"), KeysBuilder("registers_keys", "keys"))', "two builders have this name; rename one"),
-        (DATA, "    settings = Settings\n", "    settings = Settings\n    n_cases = 0\n", "its n_cases is below 1"),
         (DATA, "(turn,), key", '(turn,), ""', "its cluster is empty; name the text"),
         (DATA, 'Message("user", text)', 'Message("User", text)', "unknown role 'User'; use system, user or assistant"),
         (DATA, '[Message("user", text)]', "text", "return a list of messages"),
@@ -110,18 +108,13 @@ def findings(folder: Path, name: str = "registers") -> list[str]:
         (CLASS, ", bins: int | None = None", "", "unexpected keyword argument 'bins'"),
         (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys = 99"), "is no option; write @dataclass(frozen=True) above"),
         (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: __import__('typing').Literal[9] = 99"), "its default 99 is refused: lct_most_keys must be 9"),
-        (CARD, "tasks:\n", "data: {base_url: 'file:/data'}\ntasks:\n", "file:/data cannot be fetched; give an address"),
         (CARD, "    chance", "    judged: true\n    chance", "give it both judged: true and a Judging"),
         (CARD, "tasks:\n", "points: {exact: [0, 10]}\ntasks:\n", "[0, 10] on the card and none in LoadedTask"),
         (DATA, "float(response.strip() ==", "draw() + 0 * float(response.strip() ==", "gives a different score when it is called again"),
         (DATA, "max(2, (length - 40)", "max(2, (length + 400)", "tokens are more than the 1k of the name"),
         (DATA, "tokenizer = get_tokenizer(CL100K)", "tokenizer = get_tokenizer({1000: CL100K, 4000: CL100K}[length])", "registers_keys_any: correct KeyError: 2345"),
-        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 9"), "its default is 9, but 99 in the settings of registers_keys"),
-        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "most_keys: int = 99"), "takes values that the settings of registers_keys refuse, which must be at least 2; write the same bounds"),
-        (CLASS, "class Registers(", OPTIONS.replace("FIELD", f"most_keys: {BOUNDED.replace('999', '9999')} = 99"), "settings of registers_keys refuse, which must be at most 999"),
         (DATA, '"Registers by place",', '"Registers by place", ("a",) or', "tables of section places: must be Table, not str"),
         (CLASS, "def sections(", HEAT_MAPS.replace("1 / 0", "42"), "heat_maps: must be HeatMap, not int"),
-        (CLASS, "class Registers(", OPTIONS.replace("FIELD", "key: int = 9"), "option key: no settings have a field of this name"),
         (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', ['a', 'b'], ['c'], [[1.0]], [[1]], 0, 1)]"), "need a row for each of y and a cell for each of x"),
         (CLASS, "def sections(", HEAT_MAPS.replace("[1 / 0]", "[HeatMap('m', '', 'x', 'y', [], [], [], [], 0, 1)]"), "of which there must be some"),
         (CARD, "headline: exact", "headline: right", "task keys names the metric 'right', which metrics does not describe"),
@@ -157,23 +150,10 @@ def test_a_planted_mistake_is_found_with_file_and_remedy(
     sys.modules.pop("lct_other", None)
 
 
-@pytest.mark.parametrize(
-    ("file", "before", "after", "expected"),
-    [
-        (CLASS, 'return [f"{gold}", f', 'return [17 * "shelf " + f"{gold}", f', "tokens, and answer_budget is 16; raise it"),
-        (DATA, "float(int(numbers[-1]) == case.turns[0].gold)", "float(str(case.turns[0].gold) in response)", "compare whole numbers"),
-        (DATA, "dice = self", "number = self.made = getattr(self, 'made', -1) + 1\n        dice = self", "built in two shards: parcels_shelf_2k_synthetic.jsonl: a second case has the id 'shelf_2000_0_0'; make each"),
-        (DATA, "dice = self", "number = self.__dict__.setdefault('first', number)\n        dice = self", "shelf_2k_synthetic.jsonl: a second case has the id"),
-        (DATA, "turn = Turn(\n            shelves", "self.first = getattr(self, 'first', number)\n        turn = Turn(\n            100 * self.first + shelves", "two shards give other cases than one build; make a case from the settings"),
-        (DATA, "dice.whole(1, settings.shelves)", "dice.whole(1, 99)", "option shelves: no code reads it; use settings.shelves"),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_the_example_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, expected: str
-) -> None:
-    found = _in_the_package_on(
-        "adding_a_benchmark.md", "parcels", tmp_path, monkeypatch, (file, before, after)
-    )
+def test_an_answer_beyond_the_budget_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change = (CLASS, 'return [f"{gold}", f', 'return [17 * "shelf " + f"{gold}", f')
+    found = _in_the_package_on("adding_a_benchmark.md", "parcels", tmp_path, monkeypatch, change)
+    expected = "tokens, and answer_budget is 16; raise it"
     assert [remark for remark in found if expected in remark and "parcels_benchmark" in remark], found
 
 
@@ -189,11 +169,9 @@ def test_a_mistake_in_the_example_is_found(
         (DATA, 'messages.append(Message("assistant", answer))', "pass", "without the model's answers to earlier ones; insert"),
         (DATA, 'Message("assistant", answer)', 'Message("assistant", case.turns[0].gold)', "without the model's answers to earlier ones; insert"),
         (DATA, 'messages.append(Message("user", later.question))', "pass", "without its question; add it after"),
-        ("scoring.py", 'Score(1.0, "empty")', 'Score(0.0, "empty")', "rating is 0, outside its scale of 1 to 5; correct the score"),
         ("scoring.py", '"not_judged"', '"judge_failed"', 'give Score(None, "not_judged")'),
         (CARD, "points: {rating: [1, 5]}", "", "none on the card and [1, 5] in LoadedTask.points"),
         (CARD, "points: {rating: [1, 5]}", "points: {rating: [1, 10]}", "[1, 10] on the card and [1, 5] in"),
-        ("scoring.py", '"marks", low=1, high=5', '"marks", low=1, high=10', "rating is 1 to 10 by the rubric, and its scale 1 to 5"),
         (CARD, "    judged: true\n", "", "give it both judged: true and a Judging"),
     ],
 )  # fmt: skip
