@@ -12,13 +12,21 @@ KINDS = np.array([-1.0, 0.0, 1.0])
 
 @dataclass(frozen=True)
 class Gates:
-    """What came of many gates: shares of verdicts, and the documents at which half and nine tenths had a verdict (0: later)."""
+    """What came of many gates.
+
+    Attributes:
+        passed, failed: shares of the verdicts.
+        misnamed: share of gates that name a length at which A is as good.
+        documents: mean number asked, with those of gates without a verdict.
+        half, most: documents at which half and nine tenths of the gates had a verdict; 0 if never.
+    """
 
     passed: float
     failed: float
+    misnamed: float
+    documents: float
     half: int
     most: int
-    differing: float
 
 
 def chances(accuracy: float, loss: float, correlation: float) -> tuple[float, float]:
@@ -30,47 +38,9 @@ def chances(accuracy: float, loss: float, correlation: float) -> tuple[float, fl
 
 
 def gates(
-    accuracy: float, loss: float, correlation: float, margin: float, *,
-    budget: int, repeats: int = 1_000, batch: int = 16, alpha: float = 0.05, seed: int = 0,
-) -> Gates:  # fmt: skip
-    """Run gates that look after each batch."""
-    only_b, only_a = chances(accuracy, loss, correlation)
-    random = np.random.default_rng(seed)
-    looks = budget // batch
-    counts = random.multinomial(batch, [only_a, 1 - only_a - only_b, only_b], (repeats, looks)).cumsum(1)
-    flat = counts.reshape(-1, 3).T
-    shares = shares_of(margin)
-    bar = -np.log(alpha)
-    failed = log_evidence((1 + KINDS) / 2, flat, 0.5, shares).reshape(repeats, looks) >= bar
-    passed = log_evidence((1 - KINDS) / 2, flat, (1 - margin) / 2, shares).reshape(repeats, looks) >= bar
-    never = looks + 1
-    first_fail = np.where(failed.any(1), failed.argmax(1), never)
-    first_pass = np.where(passed.any(1), passed.argmax(1), never)
-    first = np.minimum(first_fail, first_pass)
-    half, most = (int(np.quantile(first, part, method="higher")) for part in (0.5, 0.9))
-    return Gates(
-        passed=float(((first_pass <= first_fail) & (first_pass < never)).mean()),
-        failed=float((first_fail < first_pass).mean()),
-        half=0 if half == never else (half + 1) * batch,
-        most=0 if most == never else (most + 1) * batch,
-        differing=only_a + only_b,
-    )
-
-
-@dataclass(frozen=True)
-class GatesOfLengths:
-    """What came of many gates over several lengths: shares of verdicts, and of gates that name a length at which A is as good; mean documents."""
-
-    passed: float
-    failed: float
-    misnamed: float
-    documents: float
-
-
-def gates_of_lengths(
     losses: Sequence[float], documents: Sequence[int], accuracy: float, correlation: float, margin: float, *,
     together: bool = False, repeats: int = 1_000, batch: int = 16, alpha: float = 0.05, seed: int = 0,
-) -> GatesOfLengths:  # fmt: skip
+) -> Gates:  # fmt: skip
     """Run gates over lengths, each with a loss of A and a number of documents.
 
     With ``together`` a single test takes the documents of all lengths, each as much as any other.
@@ -102,11 +72,16 @@ def gates_of_lengths(
     named = (failed_at == failed_at.min(0)) & failed
     good = np.zeros(len(counts), bool) if together else np.array(losses) <= 0
     asked = [own[np.minimum(np.minimum(end, at), looks - 1)] for own, at in zip(seen, passed_at, strict=True)]
-    return GatesOfLengths(
+    asked_by_gate = np.sum(asked, axis=0)
+    verdict_at = np.where(end < never, asked_by_gate, np.inf)
+    half, most = (np.quantile(verdict_at, part, method="higher") for part in (0.5, 0.9))
+    return Gates(
         passed=float(((passed_at.max(0) < never) & ~failed).mean()),
         failed=float(failed.mean()),
         misnamed=float(named[good].any(0).mean()),
-        documents=float(np.sum(asked, axis=0).mean()),
+        documents=float(asked_by_gate.mean()),
+        half=0 if np.isinf(half) else int(half),
+        most=0 if np.isinf(most) else int(most),
     )
 
 
@@ -130,8 +105,7 @@ def by_length() -> None:
     for losses, documents in LENGTHS:
         for accuracy, correlation in ((0.95, 0.9), (0.8, 0.8)):
             rows = [
-                gates_of_lengths(losses, documents, accuracy, correlation, 0.05, together=one)
-                for one in (True, False)
+                gates(losses, documents, accuracy, correlation, 0.05, together=one) for one in (True, False)
             ]
             shown = [
                 ", ".join(f"{100 * loss:.0f}" for loss in losses),
@@ -159,14 +133,14 @@ def main() -> None:
             (0.5, 0.8),
         ):
             rows = [
-                gates(accuracy, times * margin, correlation, margin, budget=round(160 / margin))
+                gates((times * margin,), (round(160 / margin),), accuracy, correlation, margin)
                 for times in (0, 1, 2)
             ]
             same, worse, twice = rows
             shown = [
                 f"{100 * accuracy:.0f} %",
                 f"{correlation:.2f}",
-                f"{100 * same.differing:.1f} %",
+                f"{100 * sum(chances(accuracy, 0.0, correlation)):.1f} %",
                 f"{100 * margin:.0f}",
                 f"{100 * same.failed:.1f} %",
             ]

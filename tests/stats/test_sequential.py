@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from gate_simulation import KINDS, gates, gates_of_lengths
+from gate_simulation import KINDS, gates
 
 from long_context_tasks.stats.sequential import log_evidence, look, shares_of
 
@@ -14,12 +14,12 @@ from long_context_tasks.stats.sequential import log_evidence, look, shares_of
 def test_equal_stacks_are_called_worse_in_at_most_five_of_a_hundred_gates(
     accuracy: float, correlation: float
 ) -> None:
-    assert gates(accuracy, 0.0, correlation, 0.02, budget=8000).failed <= 0.05
+    assert gates((0.0,), (8000,), accuracy, correlation, 0.02).failed <= 0.05
 
 
 @pytest.mark.parametrize(("accuracy", "correlation"), [(0.95, 0.8), (0.8, 0.8), (0.5, 0.95)])
 def test_a_loss_of_two_points_is_found_and_seldom_passed(accuracy: float, correlation: float) -> None:
-    found = gates(accuracy, 0.02, correlation, 0.02, budget=8000)
+    found = gates((0.02,), (8000,), accuracy, correlation, 0.02)
     assert found.passed <= 0.05
     assert found.failed >= 0.95
     # As docs/simulations.md has it.
@@ -31,17 +31,17 @@ def test_a_loss_at_one_length_never_hides_in_the_mean(documents: tuple[int, ...]
     """A loses 27 points at the longest length, which has the fewest documents, and nothing elsewhere."""
     for accuracy, correlation in ((0.95, 0.9), (0.8, 0.8)):
         design = ((0.0, 0.0, 0.0, 0.27), documents, accuracy, correlation, 0.05)
-        found = gates_of_lengths(*design, repeats=500)
+        found = gates(*design, repeats=500)
         assert found.passed <= 0.05 and found.misnamed <= 0.05
         if documents[-1] == 25:
-            assert gates_of_lengths(*design, repeats=500, together=True).passed > 0.1
+            assert gates(*design, repeats=500, together=True).passed > 0.1
 
 
 @pytest.mark.parametrize(("accuracy", "correlation"), [(0.95, 0.9), (0.8, 0.8)])
 def test_over_lengths_pass_and_fail_keep_their_error(accuracy: float, correlation: float) -> None:
-    at_margin = gates_of_lengths((0.0, 0.0, 0.05), (800,) * 3, accuracy, correlation, 0.05, repeats=500)
+    at_margin = gates((0.0, 0.0, 0.05), (800,) * 3, accuracy, correlation, 0.05, repeats=500)
     assert at_margin.passed <= 0.05 + 0.02 and at_margin.failed >= 0.9 and at_margin.misnamed <= 0.05
-    same = gates_of_lengths((0.0,) * 4, (800,) * 4, accuracy, correlation, 0.05, repeats=500)
+    same = gates((0.0,) * 4, (800,) * 4, accuracy, correlation, 0.05, repeats=500)
     assert same.failed <= 0.05 and same.passed >= 0.9
 
 
