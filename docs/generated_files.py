@@ -238,10 +238,10 @@ def _endings(card: Card) -> list[str]:
     if not rows:
         return []
     header = ("ending", "of", "changes" if axes else "lengths, if not all", "what it does")
-    rules = ["At most one ending of each kind, in the order of the table."] if axes else []
+    rules = ["A name has at most one ending of each kind, in the order of the table."] if axes else []
     if any("*" in endings for endings, *_ in rows):
         rules.append(
-            "\\* In lm-eval, add `lct_variant` to the name without this ending. Some of these tasks have a name there at any length."
+            "\\* In lm-eval, leave this ending out of the name and give it as `lct_variant` instead. Some tasks of any length keep it."
         )
     return [_table(header, rows), *rules]
 

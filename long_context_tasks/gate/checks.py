@@ -206,7 +206,7 @@ def check_replies(
     (ends, of_a), (others, of_b) = (_ends_at_budget(answers[side]) for side in SIDES)
     if of_a and of_b and _clearly_more(ends, of_a, others, of_b):
         text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b:.0%} of B's; look at its stop tokens"
-        faults.append(Fault("A", "answers without an end", text))
+        faults.append(Fault("A", "unfinished answers", text))
     return faults
 
 

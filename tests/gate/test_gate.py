@@ -179,7 +179,7 @@ def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Pa
         "refuse": ({"window": 300, "refuse": True}, [("A", "prompts refused")]),
         "think": (
             {"think": 0.5},
-            [("A", "thinking eats the answer budget"), ("A", "answers without an end")],
+            [("A", "thinking eats the answer budget"), ("A", "unfinished answers")],
         ),
     }
     with known_server(right, 0.9) as good:

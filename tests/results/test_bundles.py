@@ -326,7 +326,9 @@ def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_p
     )
     told = [line for done in (only, bad) for line in (done.stdout + done.stderr).splitlines()]
     commands = [
-        line for line in told if line.strip().startswith("::") and "a pull request with results" not in line
+        line
+        for line in told
+        if line.strip().startswith("::") and "a pull request that adds results" not in line
     ]
     assert not commands and sum("forged" in line for line in told) >= 3
     shell("git worktree remove --force $RUNNER_TEMP/before")
