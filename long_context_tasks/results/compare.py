@@ -113,7 +113,7 @@ def verdict_of(test: PairedComparison) -> str:
     if shown:
         return ", but ".join(shown)
     if test.p_holm < ALPHA:
-        return "no difference shown (the interval holds 0)"
+        return "no difference shown (the interval includes 0)"
     return "no difference shown" + (f" (among {test.family} tests)" if test.p < ALPHA else "")
 
 

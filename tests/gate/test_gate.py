@@ -234,7 +234,7 @@ def test_a_server_that_is_gone_is_an_error_and_no_verdict(right: dict[str, str],
         gone = good.url
     done = CliRunner().invoke(app, ["gate", gone, gone, *BASE, "--out", str(tmp_path)])
     assert done.exit_code == 2
-    assert "start it" in done.output and not (tmp_path / "gate.json").exists()
+    assert "start the server" in done.output and not (tmp_path / "gate.json").exists()
 
 
 def test_hostile_responses_stay_text_on_the_page(right: dict[str, str], tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_verdict_needs_the_interval_to_agree() -> None:
     first = ("a", [1.0] * 12 + [1.0, 0.0] * 20)
     [found] = adjust([compare_paired(first, ("b", [0.0] * 12 + [0.5] * 40), clusters)])
     assert found.p_holm < 0.05 and found.interval.low < 0 < found.interval.high
-    assert verdict_of(found) == "no difference shown (the interval holds 0)" and found.better is None
+    assert verdict_of(found) == "no difference shown (the interval includes 0)" and found.better is None
 
 
 def alike(folder: Path) -> Path:
