@@ -202,12 +202,7 @@ def site(
     limit = None if threshold is None else threshold / 100
     with nullcontext() if out is None else replaced(out) as part:
         pages = _site_pages(part, out, data_dir, private=private) if part and out and with_cases else None
-        collected, cells = collected_cells(
-            results,
-            models,
-            "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
-            pages,
-        )
+        collected, cells = collected_cells(results, models, pages)
         options = SectionOptions(metric, data_dir, cases, bins)
         failures = _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
         if part is not None:
@@ -342,12 +337,9 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 
 
 def collected_cells(
-    results: Sequence[Path], models: "Path | None", expected: str, pages: "SitePages | None" = None
+    results: Sequence[Path], models: "Path | None", pages: "SitePages | None" = None
 ) -> "tuple[CollectedRuns, list[Cell]]":
-    """Read runs and print their problems and notes.
-
-    ``expected`` describes valid input for the error; ``pages`` makes the pages of the runs' cases.
-    """
+    """Read runs and print their problems and notes; ``pages`` makes the pages of the runs' cases."""
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files
@@ -358,7 +350,7 @@ def collected_cells(
     collected = collect_with_files(results, known, pages.reuse if pages else kept_reports(), pages)
     tell(collected.collection.problems, collected.collection.notes)
     if not len(collected.collection.runs):
-        raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
+        raise InputError(f"{', '.join(map(str, results))}: no run that can be used, see above")
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collected.collection, versions)
     collected.collection.reuse.save()
@@ -435,7 +427,7 @@ def compare(
             raise InputError(
                 f"{path}: no such folder or bundle. Name models with --model: lct report compare results/ --model A --model B"
             )
-    collected, cells = collected_cells(results, names_file, "folders of runs or bundles of `lct report pack`")
+    collected, cells = collected_cells(results, names_file)
     collection = collected.collection
     asked = [collected.models.name_of(name) or name for name in models or ()]
     names = choose_models(collection.runs["model"].to_list(), asked)
@@ -508,7 +500,7 @@ def pack(
     tell(problems, collected.collection.notes)
     say(f"checked: {CHECKS}")
     if not len(collected.collection.runs):
-        raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
+        raise InputError(f"{', '.join(map(str, results))}: no run that can be packed, see above")
     packed = pack_runs(collected, out, responses=responses)
     for bundle in packed:
         read_bundle(bundle.path, [])  # as its readers will: what is given away must pass their checks
@@ -679,7 +671,7 @@ def export(
         )
     if (source_org or source_user) and not source:
         raise InputError("--source-org and --source-user: the hub needs an address too; give --source")
-    collected, cells = collected_cells(results, models, "folders of runs, or bundles of `lct report pack`")
+    collected, cells = collected_cells(results, models)
     written: dict[str, Any] = {}
     if eee is not None:
         cases = cases_of(collected, data_dir, inputs=inputs)

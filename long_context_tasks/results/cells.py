@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.results.tidy import Collection
+from long_context_tasks.results.tidy import ORDER, Collection
 from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.stats.means import RATES, Mean, Scale, mean_of_values
 
@@ -63,9 +63,21 @@ class Cell:
     settings: str = "{}"  # settings that differ from the defaults, as JSON
     points_metrics: frozenset[str] = frozenset()  # those of metric and official that are points of a scale
 
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """The place of the task in tables: its :data:`ORDER`, so that 4k comes before 16k."""
+        return tuple(-1 if (value := getattr(self, name)) is None else value for name in ORDER)
+
+
+def best_first(cell: Cell) -> tuple[bool, float]:
+    """Sort ranked cells before others, each from the highest score to the lowest; missing scores come last."""
+    value = cell.mean.value
+    # An unranked score may be higher only because hard cases are missing.
+    return not cell.ranked, -value if math.isfinite(value) else math.inf
+
 
 def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
-    """Return all cells, sorted by benchmark, task and model.
+    """Return all cells, sorted by task (see :attr:`Cell.place`) and model.
 
     Args:
         collection: runs and scores.
@@ -105,10 +117,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
         newest[cell.task] = max(newest.get(cell.task, 0), cell.version, today)
     return sorted(
         (_ranked(cell, newest[cell.task]) for cell in cells),
-        key=lambda cell: (
-            *(cell.benchmark, cell.task, cell.model, cell.judge or "", cell.settings),
-            -cell.version,
-        ),
+        key=lambda cell: (*cell.place, cell.model, cell.judge or "", cell.settings, -cell.version),
     )
 
 

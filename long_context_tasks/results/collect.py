@@ -214,7 +214,9 @@ def _evaluations_in(
         problems += below.begun
         others.update(dict.fromkeys(below.others))
         if below == FoundRuns((), ()) and not bundles_below(path):
-            problems.append(f"{path}: no runs of our tasks in it")
+            problems.append(
+                f"{path}: no runs of our tasks in it; give the folder that {RESULT_FOLDERS} names, or bundles of `lct report pack`"
+            )
         for run in below.runs:
             judged, damaged = judged_evaluations(run)
             problems += damaged

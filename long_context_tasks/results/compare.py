@@ -23,6 +23,7 @@ from long_context_tasks.results.tables import (
     markdown_table,
     printable,
     score_text,
+    task_text,
 )
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
@@ -400,7 +401,9 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
     for row in rows:
         test, points = row.comparison, row.cell.points
         name = (
-            row.tasks[0] if len(row.tasks) == 1 else f"{row.cell.benchmark}, mean of {len(row.tasks)} tasks"
+            task_text(row.cell)
+            if len(row.tasks) == 1
+            else f"{row.cell.benchmark}, mean of {len(row.tasks)} tasks"
         )
         low, difference, high = (
             _signed(value, points=points)

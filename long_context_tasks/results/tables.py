@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, held_settings
+from long_context_tasks.results.cells import Cell, best_first, held_settings
 from long_context_tasks.results.lengths import FamilyLength, length_document
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.results.tidy import Collection
@@ -127,7 +127,7 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
 def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
     rows = [
         {
-            name: json.dumps(json_value(value), sort_keys=True) if isinstance(value, dict) else value
+            name: json.dumps(json_value(value)) if isinstance(value, dict) else value
             for name, value in length_document(length).items()
         }
         for length in lengths
@@ -203,6 +203,12 @@ def cell_text(cell: Cell) -> str:
     return f"{score_text(cell.mean.value, points=cell.points)} {unit} ({interval_text(cell.mean, points=cell.points)})"
 
 
+def task_text(cell: Cell) -> str:
+    """Return the task with its length, which names such as ``toy_sort_8k`` contain already."""
+    length = "" if cell.length is None else format_length(cell.length)
+    return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
+
+
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 0) -> list[str]:
     """Return the lines of a Markdown table; figures are aligned right.
 
@@ -243,11 +249,7 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
     order = {task: place for place, task in enumerate(dict.fromkeys(cell.task for cell in cells))}
 
     def place(cell: Cell) -> tuple[object, ...]:
-        value = cell.mean.value
-        height = -value if math.isfinite(value) else math.inf
-        about = (order[cell.task], cell.length or 0, cell.judge or "", cell.settings)
-        # An unranked score may be higher only because hard cases are missing.
-        return (*about, not cell.ranked, height)
+        return order[cell.task], cell.length or 0, cell.judge or "", cell.settings, best_first(cell)
 
     def alike(cell: Cell) -> tuple[object, ...]:
         return cell.task, cell.length, cell.model, cell.judge, cell.metric
@@ -255,9 +257,6 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
     rows, number = [], Counter(map(alike, cells))
     for cell in sorted(cells, key=place):
         mean, score = cell.mean, score_text(cell.mean.value, points=cell.points)
-        length = "" if cell.length is None else format_length(cell.length)
-        # Names such as toy_sort_8k contain the length already.
-        task = f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
         n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
         # Rows that show nothing else that differs.
         settings = settings_text(held_settings(cell.settings), without=["lct_length"]) or "default settings"
@@ -266,7 +265,7 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
         notes += [counted(mean.reasons)] if mean.reasons else []
         rows.append(
             [
-                *(task, printable(cell.model), cell.judge or "", cell.metric),
+                *(task_text(cell), printable(cell.model), cell.judge or "", cell.metric),
                 *(
                     score if score == "-" or cell.points else f"{score} %",
                     interval_text(mean, points=cell.points),

@@ -42,6 +42,9 @@ RUNS: dict[str, pl.DataType] = {
 }
 """A row for each run of a task with a model, by one judge."""
 
+ORDER = ("benchmark", "family", "wer", "variant", "length", "task")
+"""Columns by which tables are sorted; null comes first."""
+
 SCORES: dict[str, pl.DataType] = {
     "run": pl.Categorical(),
     "case": pl.Categorical(),

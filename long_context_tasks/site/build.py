@@ -4,7 +4,6 @@ import importlib.resources
 import importlib.util
 import json
 import logging
-import math
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ import polars as pl
 
 from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase
-from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.cells import Cell, best_first
 from long_context_tasks.results.lengths import length_words
 from long_context_tasks.results.tables import leaderboard, table_json
 from long_context_tasks.results.tidy import Collection
@@ -230,7 +229,9 @@ class _Writer:
             benchmarks=self.benchmarks,
             lengths=length_table(self.options.lengths, self.names),
             # For readers without JavaScript, unless the table is too long to be useful.
-            plain=sorted(self.cells, key=_best_of_task_first) if len(self.cells) <= _MOST_PLAIN else (),
+            plain=sorted(self.cells, key=lambda cell: (cell.place, best_first(cell)))
+            if len(self.cells) <= _MOST_PLAIN
+            else (),
             judges=sorted({cell.judge for cell in self.cells if cell.judge}),
             settings=words.long_settings(cell.settings for cell in self.cells),
         )
@@ -274,11 +275,6 @@ class _Writer:
         for benchmark, members in grouped(self.leading.values(), attrgetter("benchmark")).items():
             context = benchmark_context(benchmark, members, self.names, self.options)
             self.page(f"benchmark/{self.benchmarks[benchmark]}.html", "benchmark", **context)
-
-
-def _best_of_task_first(cell: Cell) -> tuple[str, float]:
-    value = cell.mean.value
-    return cell.task, -value if math.isfinite(value) else math.inf
 
 
 def templates() -> jinja2.Environment:

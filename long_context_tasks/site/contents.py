@@ -4,6 +4,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -272,10 +273,6 @@ def measured_wer(collection: Collection) -> dict[str, float]:
     }
 
 
-def _task(cell: Cell) -> tuple[str, int, str]:
-    return cell.family, cell.length or 0, cell.task
-
-
 def _of_one_map(cell: Cell) -> tuple[Hashable, ...]:
     """Return what cells have in common that differ only in their length."""
     settings = settings_without_length(cell.settings)
@@ -294,7 +291,7 @@ def heat_maps(
     rows = {row["run"]: row for row in collected.collection.runs.iter_rows(named=True)}
     # Heat maps need the tasks' data. Sorted by task, so that most are loaded once.
     groups: dict[Hashable, list[Cell]] = {}
-    for each in sorted(cells, key=_task):
+    for each in sorted(cells, key=attrgetter("place")):
         if catalogue.benchmark(each.benchmark).has_heat_maps:
             groups.setdefault(_of_one_map(each), []).append(each)
     todo = list(groups.values())

@@ -4,14 +4,16 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.results.cells import Cell, held_settings
+from long_context_tasks.results.cells import Cell, best_first, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
+from long_context_tasks.results.tidy import ORDER
 from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
@@ -214,7 +216,7 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
     """
     configs: dict[tuple[tuple[tuple[str, str], ...], str], int] = {}
     shown = []
-    for row in runs.sort("task", "made").iter_rows(named=True):
+    for row in runs.sort(*ORDER, "made").iter_rows(named=True):
         text = {name: "" if value is None else str(value) for name, value in row.items()}
         facts = {
             "Host": f"{text['host']} {text['host_version']}".strip(),
@@ -247,7 +249,7 @@ def task_context(
     options: SiteOptions,
 ) -> dict[str, Any]:
     """Return the data for a task's page; ``family`` has the leaderboard's cells for the task's family."""
-    tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
+    tables = grouped(sorted((cell for cell in family if cell.task == task), key=best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
     shown = [cell for members in tables.values() for cell in members]
     one, first = shown[0], next(iter(tables))
@@ -340,7 +342,7 @@ def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: PageNames, options: SiteOptions
 ) -> dict[str, Any]:
     """Return the data for a benchmark's page; heat maps that the benchmark offers are on model and task pages."""
-    in_order = sorted(cells, key=lambda c: (c.family, c.wer or -1, c.variant, c.length or 0, c.task))
+    in_order = sorted(cells, key=attrgetter("place"))
     groups = grouped(
         (cell for cell in options.groups if cell.benchmark == benchmark and cell.model in names.models),
         lambda cell: cell.task,
@@ -353,7 +355,7 @@ def benchmark_context(
     shown_groups = []
     for name, members in groups.items():
         shared = words.shared(words.settings(cell.settings) for cell in members)
-        tops, ordered = top_of(members), sorted(members, key=_best_first)
+        tops, ordered = top_of(members), sorted(members, key=best_first)
         rows = rows_of(ordered, "model", names, options, tops, shared)
         rows += [paper_row(paper, options, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
@@ -387,16 +389,12 @@ def benchmark_context(
     }
 
 
-def _best_first(cell: Cell) -> tuple[bool, float]:
-    value = cell.mean.value
-    return not cell.ranked, -value if math.isfinite(value) else math.inf
-
-
 def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
     rows = []
     # Hosts' own tasks have no names or options of ours to run them by.
     ours = [cell for cell in leading if cell.benchmark not in catalogue.READ_ONLY]
-    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in ours}):
+    ours.sort(key=lambda cell: (*cell.place, cell.settings, cell.n_available))
+    for task, settings, n in dict.fromkeys((cell.task, cell.settings, cell.n_available) for cell in ours):
         # The folder of built cases differs for everyone, and generation arguments are given to the host, not
         # to the task.
         task_options = {

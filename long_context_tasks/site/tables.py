@@ -95,9 +95,8 @@ def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]
 
     def place(item: tuple[Leaf, Cell]) -> tuple[Any, ...]:
         leaf, cell = item
-        wer = -1 if cell.wer is None else cell.wer
-        family = (cell.benchmark, cell.family, wer, cell.variant or "")
-        return *family, leaf.judge, leaf.settings, cell.length or 0, leaf.task
+        *family, length, task = cell.place
+        return *family, leaf.judge, leaf.settings, length, task
 
     return dict(sorted(any_cell.items(), key=place))
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from long_context_tasks.results.tables import (
     write_tables,
 )
 from long_context_tasks.results.tidy import RUNS, SCORES
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, format_length
 
 HOSTILE = "=1+1|<script>alert(1)</script>\n| a | [x](http://evil.example) `b` \x1b[31m"
 
@@ -157,7 +158,42 @@ def test_problems_are_told(results: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(results)])
     assert done.exit_code == 1 and f"problem: {path}" in done.stderr and "1 problem\n" in done.stderr
     alone = CliRunner().invoke(app, ["report", str(path.parent)])
-    assert alone.exit_code == 2 and "no run that can be used" in alone.stderr
+    # The folder is the right one.
+    assert alone.exit_code == 2 and alone.stderr.endswith("no run that can be used, see above\n")
+    assert "--output_path" not in alone.stderr
+    (results / "empty").mkdir()
+    empty = CliRunner().invoke(app, ["report", str(results / "empty")])
+    assert empty.exit_code == 2 and "empty: no runs of our tasks in it; give the folder" in empty.stderr
+
+
+def test_lengths_are_in_the_order_of_numbers(tmp_path: Path) -> None:
+    lengths = (500, 1000, 2000, 4000, 16000)
+    names = [f"ada_leval_bestanswer_{format_length(length)}" for length in lengths[1:]]
+    any_length = "ada_leval_bestanswer_any_synthetic"
+    for model in ("owl", "wren"):
+        for name in names:
+            write_lm_eval(tmp_path / "results" / name, Run(simple([1.0, 0.0] * 3), name, model))
+        for length in lengths:
+            run = Run(simple([1.0, 0.0] * 3), any_length, model, options={"lct_length": length})
+            write_lm_eval(tmp_path / "results" / str(length), run)
+    expected = [*names, *(f"{any_length} {format_length(length)}" for length in lengths)]
+    site, results = tmp_path / "site", str(tmp_path / "results")
+    shown = CliRunner().invoke(app, ["report", results, "--out", str(site)], env={"COLUMNS": "200"})
+    compared = CliRunner().invoke(app, ["report", "compare", results], env={"COLUMNS": "200"})
+
+    def listed(text: str) -> list[str]:
+        return list(dict.fromkeys(re.findall(r"ada_leval_[a-z]+_[0-9a-z_]+(?: [0-9]+k?\b)?", text)))
+
+    table = "\n".join(line[:50] for line in shown.stdout.splitlines() if line.startswith("  ada"))
+    assert listed(table) == listed(compared.stdout) == expected
+    with (site / "leaderboard.csv").open(newline="", encoding="utf-8") as file:
+        rows = [(row["task"], int(row["length"])) for row in csv.DictReader(file)]
+    assert rows[::2] == [*zip(names, lengths[1:], strict=True), *((any_length, length) for length in lengths)]
+    [first, *_] = json.loads((site / "lengths.json").read_text())["rows"]
+    assert list(json.loads(first["outcomes"])) == [str(length) for length in lengths[1:]]
+    for page in ("index", "submit", "model/owl"):
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        assert listed(" ".join(re.findall(r">(ada_leval[^<]*)<", text))) == [*names, any_length], page
 
 
 def test_the_docs_name_every_column() -> None:

@@ -85,7 +85,7 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
         (f"model/{slug('magpie-small-24b')}.html", ("at least 64k", "holds at 32k, 64k", "stays above 85 %", "128k")),
         ("benchmark/ada_leval.html", ("4 figures of the paper", "GPT-4-Turbo-0125", "official_accuracy")),
         ("about.html", ("How scores are made", "Ada-LEval", "long_context_tasks 0.1")),
-        ("submit.html", ("--tasks ada_leval_bestanswer_16k \\", "lct report pack results/ --out bundles/", "The 22 columns of this leaderboard", "ada_leval_tsort_2k · 200 cases", "Send bundles/ORG__MODEL.lct.zip to those")),
+        ("submit.html", ("--tasks ada_leval_bestanswer_1k \\", "lct report pack results/ --out bundles/", "The 22 columns of this leaderboard", "ada_leval_tsort_2k · 200 cases", "Send bundles/ORG__MODEL.lct.zip to those")),
         ("benchmark/ethic.html", ("every case weighed equally", "GPT-4o", "Published figures, not run here", "2 figures of the paper", "organize_ books", "41.1",
                                   "ETHIC paper (NAACL 2025), Table 3", "Scores by noise", "owl <b> 8k 0.5 crow",
                                   "As in the paper <i> a note <i> Scores by length <b>: 2 rows")),
