@@ -1,6 +1,5 @@
-"""Rows to cases: forms of local copies, damaged data, options, order."""
+"""Rows to cases: damaged data, options, order."""
 
-import gzip
 import json
 import logging
 import re
@@ -11,7 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract_data import BUILT, CONFIGURATIONS, rows, user_message, write_built_cases, write_published_files
+from contract_data import (
+    BUILT,
+    CONFIGURATIONS,
+    rows,
+    user_message,
+    write_archive,
+    write_built_cases,
+    write_published_files,
+)
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, load_task, resolve_options, task_specs
@@ -51,21 +58,19 @@ def load(data: Path, name: str = "ethic_recall_books", **options: Any) -> Loaded
 
 
 def write(data: Path, *changed: dict[str, Any], configuration: str = "Recalling", cases: int = 2) -> Path:
-    """A JSONL file whose rows are changed one after the other."""
-    path = data / f"{configuration}.jsonl"
+    """A file whose rows are changed one after the other."""
     whole = list(rows(configuration, cases))
     for row, change in zip(whole, changed, strict=False):
         row.update(change)
         for column in [name for name, value in row.items() if value is ...]:
             del row[column]
-    path.write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
-    return path
+    return write_archive(data, configuration, whole)
 
 
 def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None:
     """A group of lm-eval loads all its domains, and one without cases would stop the host with a riddle."""
     whole = [row for row in rows("Recalling", 2) if row["Domain"] in ("Books", "Law")]
-    (data / "Recalling.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
+    write_archive(data, "Recalling", whole)
     assert len(load(data).cases.cases) == 2
     with pytest.raises(
         InputError, match=r"ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
@@ -75,9 +80,9 @@ def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None
 
 def test_data_are_found_or_reported_with_remedies(data: Path) -> None:
     options = resolve_options({"lct_data_dir": str(data.parent)}, {})
-    with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
+    with pytest.raises(InputError, match=r"recalling.zip.* is missing.*lct data fetch ethic"):
         BENCHMARK.has_data("ethic_recall_books", options)
-    with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
+    with pytest.raises(InputError, match=r"recalling.zip.* is missing.*lct data fetch ethic"):
         load(data)
     write(data)
     assert BENCHMARK.has_data("ethic_recall_books", options)
@@ -125,27 +130,10 @@ def test_sections_are_the_gold_of_summarizing(data: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", ["jsonl", "gzip", "list", "two_files", "zip"])
-def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
+def test_the_rows_of_an_archive_with_a_twin_of_macos(data: Path) -> None:
     whole = list(rows("Recalling", 3))
-    texts = [json.dumps(row) for row in whole]
-    match form:
-        case "jsonl":
-            write(data, cases=3)
-            (data / ".cache").mkdir()
-            (data / ".cache" / "Recalling.jsonl").write_text("no data")
-        case "gzip":
-            (data / "Recalling.jsonl.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
-        case "list":
-            (data / "Recalling.json").write_text("\n " + json.dumps(whole))
-        case "zip":
-            with zipfile.ZipFile(data / "recalling.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("test_recalling.jsonl", "\n".join(texts))
-                archive.writestr("__MACOSX/._test_recalling.jsonl", "no data")
-        case "two_files":
-            (data / "Recalling").mkdir()
-            (data / "Recalling" / "test-1.jsonl").write_text("\n".join(texts[:5]))
-            (data / "Recalling" / "test-2.jsonl").write_text("\n".join(texts[5:]))
+    with zipfile.ZipFile(write_archive(data, "Recalling", whole), "a") as archive:
+        archive.writestr("__MACOSX/._test_recalling.jsonl", "no data")
     for domain in CONFIGURATIONS["Recalling"]:
         task = load(data, f"ethic_recall_{domain.lower()}")
         own = [row for row in whole if row["Domain"] == domain]
@@ -201,14 +189,14 @@ def test_bad_rows_are_reported_by_file_and_row(
     assert not list((data.parents[1] / "cache" / "cases").glob("*/manifest.json"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("Recalling.jsonl", b"{]\n"), ("Recalling.json", b'[{"ID": 1'), ("Recalling.jsonl.gz", b"\x1f\x8b cut"), ("Recalling.jsonl", b"3\n"),
-     ("Recalling.jsonl", b"\xff\xfe\n"), ("recalling.zip", b"PK cut")],
-)  # fmt: skip
-def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
-    (data / name).write_bytes(content)
-    with pytest.raises(InputError, match=f"{name}.*fetch it again"):
+@pytest.mark.parametrize("content", [b"{]\n", b"3\n", b"\xff\xfe\n", None])
+def test_a_damaged_file_is_named(data: Path, content: bytes | None) -> None:
+    path = data / "recalling.zip"
+    path.write_bytes(b"PK cut")
+    if content is not None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("test_recalling.jsonl", content)
+    with pytest.raises(InputError, match=r"recalling.zip.*fetch it again"):
         load(data)
 
 
