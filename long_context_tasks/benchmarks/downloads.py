@@ -5,8 +5,10 @@ attempt, in this run or a later one, asks for the rest with a ``Range`` header.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -207,3 +209,64 @@ def _finish(
     part.replace(path)
     _forget(path)
     return FetchedFile(path=path, url=url, sha256=digest, size=size, verified=sha256 is not None)
+
+
+_OFFLINE = "HF_HUB_OFFLINE"
+_HUB_MODULES = ("huggingface_hub.constants", "datasets.config")
+"""Modules that read the variable only once, when they are imported."""
+_TIMEOUT = 10.0
+
+
+def hub_answers(data_set: str) -> bool:
+    # Its own library tries an unreachable hub six times.
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().dataset_info(data_set, timeout=_TIMEOUT)
+    except Exception as error:  # any error of its HTTP layer; a refusal is an answer
+        return getattr(error, "response", None) is not None
+    return True
+
+
+def in_hub_caches(data_set: str) -> bool:
+    """Return whether the hub's libraries may have a data set in their caches."""
+    from huggingface_hub import constants
+
+    places = (
+        (constants.HF_HUB_CACHE, f"datasets--{data_set.replace('/', '--')}"),
+        (
+            os.environ.get("HF_DATASETS_CACHE") or f"{constants.HF_HOME}/datasets",
+            data_set.replace("/", "___"),
+        ),
+    )
+    return any(
+        path.name.lower() == name.lower() for folder, name in places for path in Path(folder).glob("*")
+    )
+
+
+@contextmanager
+def without_downloads() -> Iterator[None]:
+    """Use only the caches of the hub's libraries in this block, without any download."""
+    before = os.environ.get(_OFFLINE)
+    read = {name: getattr(sys.modules[name], _OFFLINE) for name in _HUB_MODULES if name in sys.modules}
+    os.environ[_OFFLINE] = "1"
+    _set_offline(dict.fromkeys(read, True))
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_OFFLINE, None)
+        else:
+            os.environ[_OFFLINE] = before
+        # A module that was imported in the block has read the variable.
+        _set_offline(dict.fromkeys(_HUB_MODULES, before not in (None, "", "0")) | read)
+
+
+def _set_offline(offline: dict[str, bool]) -> None:
+    """Set the variable in loaded modules of the hub's libraries, and drop open sessions, which keep its old value."""
+    for name, value in offline.items():
+        if name in sys.modules:
+            setattr(sys.modules[name], _OFFLINE, value)
+    http = sys.modules.get("huggingface_hub.utils._http")
+    if reset := getattr(http, "reset_sessions", None):
+        reset()

@@ -54,7 +54,7 @@ def published_length(spec: catalogue.TaskSpec, options: Options, known: Iterable
     )
 
 
-def missing_data(what: str, name: str, benchmark: str, task: str = "") -> InputError:
+def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str = "") -> InputError:
     """Return the error about missing published data, in the same words for every benchmark.
 
     Args:
@@ -62,6 +62,7 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "") -> InputE
         name: path of the file in LCT_DATA_DIR.
         benchmark: name of the benchmark.
         task: the task that reads the file; the remedies name a similar task that needs no data, and the command that builds its cases.
+        why: the reason why a download failed.
     """
     remedies = [
         f"`lct data fetch {benchmark}` downloads the published files",
@@ -69,7 +70,7 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "") -> InputE
         *without_data(benchmark, task),
     ]
     listed = "; ".join(f"({number}) {each}" for number, each in enumerate(remedies, start=1))
-    return InputError(f"{what} is missing. Remedies: {listed}")
+    return InputError(f"{what} is missing{f', and {why}' if why else ''}. Remedies: {listed}")
 
 
 def without_data(benchmark: str, task: str = "") -> list[str]:

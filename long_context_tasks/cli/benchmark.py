@@ -80,6 +80,7 @@ def check(
 
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
+    from long_context_tasks.benchmarks.downloads import without_downloads
 
     # The error of a benchmark that cannot be loaded says the same as the warning.
     logging.getLogger(catalogue.__name__).addFilter(
@@ -88,7 +89,8 @@ def check(
     # Written first, so that the check compares with the new hashes.
     if write:
         say(f"written: {write_reference(name)}")
-    findings = check_benchmark(name)
+    with without_downloads():
+        findings = list(check_benchmark(name))
     wrong = [finding for finding in findings if finding.wrong]
     for finding in findings:
         place = f"{finding.file}: {finding.place}" if finding.file else finding.place

@@ -11,7 +11,7 @@ import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
 from long_context_tasks.cli.output import add_table, give, say, warn
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema import InputError, Options, resolve_options
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
 
@@ -247,11 +247,29 @@ def status(
         if missing := [file for file, state in states.items() if state == _MISSING]:
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             say(f"  missing: {', '.join(missing[:_NAMED])}{more}; `lct data fetch {name}`")
+            if others := _tasks_with_other_files(name, data_dir):
+                say(
+                    f"  {len(others)} tasks run without them, on other files in this folder: {', '.join(others[:_NAMED])}"
+                )
         rows += [
             {"benchmark": name, "folder": folder, "file": file, "state": state}
             for file, state in states.items()
         ]
     add_table("published files", rows)
+
+
+def _tasks_with_other_files(benchmark: str, data_dir: Path | None) -> list[str]:
+    """Return the tasks with data although a file is missing: some benchmarks also read copies of other forms."""
+    from long_context_tasks.benchmarks.catalogue import card, has_data, task_specs
+
+    if benchmark == CARRIERS or card(benchmark).data.get("base_url"):
+        return []  # such tasks read the files listed and no others
+    options: Options = resolve_options({"lct_data_dir": data_dir})
+    return [
+        spec.name
+        for spec in task_specs()
+        if spec.benchmark == benchmark and spec.source == "published" and has_data(spec, options)
+    ]
 
 
 def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:

@@ -230,6 +230,7 @@ def _plan_cost(
     names: Sequence[str], model: str, options: "Options", chosen: CostOptions, as_json: bool
 ) -> bool:
     """Show the cost of the tasks; return whether all of them could be planned."""
+    from long_context_tasks.benchmarks.downloads import without_downloads
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.results.plan.prices import PriceTable
     from long_context_tasks.tokens import get_tokenizer
@@ -265,7 +266,8 @@ def _plan_cost(
         price=price,
         table=chosen.origin(table, (price, cache)),
     )
-    made: CostPlan = make_plan(names, options, settings)
+    with without_downloads():
+        made: CostPlan = make_plan(names, options, settings)
     if as_json:
         give_document(made.document(model))
     else:
@@ -295,10 +297,11 @@ def _plan_missing(
     names: Sequence[str], results: Sequence[Path], models: Sequence[str], options: "Options", as_json: bool
 ) -> bool:
     """Show the cells that the results lack; return whether all are done."""
+    from long_context_tasks.benchmarks.downloads import without_downloads
     from long_context_tasks.results.plan.cost import first_names
     from long_context_tasks.results.plan.missing import find_missing
 
-    listing: Missing = find_missing(names, results, models, options)
+    listing: Missing = find_missing(names, results, models, options, without_downloads)
     if as_json:
         give_document(listing.document())
         return listing.done

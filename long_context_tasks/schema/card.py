@@ -144,6 +144,8 @@ class TaskCard(_CardPart):
 class Hub(TypedDict, total=False):
     id: str  # the data set's id on the Hugging Face hub
     revision: str
+    configurations: tuple[str, ...]
+    split: str
 
 
 @with_config(ConfigDict(extra="forbid"))

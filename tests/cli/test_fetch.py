@@ -210,6 +210,14 @@ def test_choice_of_files(wanted, names):
         data_command.choose_files(files, "2k,3k")
 
 
+def test_status_agrees_with_tasks_about_other_copies(tmp_path: Path) -> None:
+    (tmp_path / "ethic").mkdir()
+    row = {"ID": "books_1", "Domain": "Books", "System_msg": "s", "User_msg": "u", "Answer": "a"}
+    (tmp_path / "ethic" / "recalling.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    status = lct("data", "status", "ethic", "--data-dir", tmp_path).out
+    assert "4 tasks run without them, on other files in this folder: ethic_recall_books, " in status
+
+
 def test_carriers_are_fetched_into_a_folder_for_each_kind(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

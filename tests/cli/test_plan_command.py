@@ -1,6 +1,7 @@
 """`lct plan` as a user types it."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from stored_runs import run_lm_eval
 from stub_server import like_vllm, stub_server
 
 from long_context_tasks.benchmarks.catalogue import load_task
+from long_context_tasks.benchmarks.downloads import without_downloads
 
 TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
 
@@ -141,6 +143,16 @@ def test_a_server_gives_its_window_and_counts(data: Path, monkeypatch: pytest.Mo
         said = plan(*words, stub.url)
     assert said.code == 0 and (said.rows["window"], said.rows["tokenizer"]) == (None, "cl100k")
     assert said.err.strip() == f"--api-base {stub.url} gives no window; add --window and --tokenizer"
+
+
+def test_nothing_is_downloaded_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with without_downloads():
+        assert os.environ["HF_HUB_OFFLINE"] == "1"
+        from huggingface_hub import constants
+
+        assert constants.HF_HUB_OFFLINE
+    assert "HF_HUB_OFFLINE" not in os.environ and not constants.HF_HUB_OFFLINE
 
 
 def test_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

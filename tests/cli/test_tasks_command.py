@@ -8,6 +8,7 @@ import pytest
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import ANY, load_task, members_of, parse_task, task_specs
+from long_context_tasks.benchmarks.downloads import hub_answers, without_downloads
 from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.schema import InputError
 
@@ -15,6 +16,8 @@ from long_context_tasks.schema import InputError
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.delenv("HF_DATASETS_CACHE", raising=False)
 
 
 def table_of(*words: object) -> list[dict[str, object]]:
@@ -78,7 +81,7 @@ def _published() -> list[str]:
 @pytest.mark.parametrize("name", _published())
 def test_missing_data_have_one_message_with_every_remedy(name: str) -> None:
     spec = parse_task(name)
-    with pytest.raises(InputError) as error:
+    with without_downloads(), pytest.raises(InputError) as error:
         load_task(name, {"lct_length": spec.card.lengths[-1]} if spec.length == ANY else None)
     said, benchmark = str(error.value), spec.benchmark
     assert "is missing" in said and "\n" not in said
@@ -90,3 +93,20 @@ def test_missing_data_have_one_message_with_every_remedy(name: str) -> None:
     assert same is not ("another task" in said)
     lengths = {parse_task(name).length for name in seeded if parse_task(name).task == spec.task}
     assert not same or spec.length not in lengths or parse_task(advised).length == spec.length
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("datasets")
+    http = pytest.importorskip("huggingface_hub.utils._http")
+
+    def waits(seconds: float) -> None:
+        raise AssertionError(f"tries again after {seconds} s")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
+    for module in ("huggingface_hub.hf_api", "huggingface_hub.constants"):
+        monkeypatch.setattr(f"{module}.ENDPOINT", "http://127.0.0.1:9", raising=False)
+    monkeypatch.setattr(http.time, "sleep", waits)
+    assert not hub_answers("dmis-lab/ETHIC")
+    with pytest.raises(InputError, match="is not available from the Hugging Face hub"):
+        load_task("ethic_recall_books")

@@ -3,7 +3,6 @@
 import json
 import math
 import shutil
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -286,13 +285,10 @@ def test_a_run_in_which_nothing_was_sent_to_the_judge(
 
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     write_published_files("ethic", tmp_path, 3)
-    published = tmp_path / "ethic" / "summarizing.zip"
-    with zipfile.ZipFile(published) as archive:
-        [name] = archive.namelist()
-        lines = archive.read(name).splitlines(keepends=True)
-    with zipfile.ZipFile(published, "w") as archive:
-        # The first context of each domain has one section, of which any text is a summary.
-        archive.writestr(name, b"".join(line for line in lines if not json.loads(line)["ID"].endswith("0")))
+    published = tmp_path / "ethic" / "Summarizing.jsonl"
+    lines = published.read_text(encoding="utf-8").splitlines(keepends=True)
+    # The first context of each domain has one section, of which any text is a summary.
+    published.write_text("".join(line for line in lines if not json.loads(line)["ID"].endswith("0")))
     results = tmp_path / "results"
     with stub_server(lambda _: "A summary.") as server, judge_server(judge_by_seed) as judging:
         file = judge_file(tmp_path / "judge.yaml", judging.url, seeds=[1])

@@ -1,7 +1,9 @@
 """Load a task's cases: published data, a folder of built cases, or cases generated from a seed.
 
-The published data are the hub's archives of one JSON Lines file for each task, ``recalling.zip`` and so on,
-as `lct data fetch ethic` writes them.
+A local copy of the published data is in ``LCT_DATA_DIR/ethic``: for each configuration ``X`` (Recalling,
+Summarizing, Organizing, Attributing), either an archive ``X.zip`` of one JSON Lines file, as provided by `lct
+data fetch ethic` and the hub, or ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``. The files may also be in a folder
+``X``, and their names may have a suffix after ``X``. JSON files take precedence over archives.
 
 Messages are stored in the case folder's document table, so a case itself contains no long text. All cases
 have the structure of the published ones: ``inputs`` holds the text keys under ``system`` (may be empty) and
@@ -11,19 +13,21 @@ section markers of the context); the label ``domain`` gives the domain.
 
 import ast
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
+from long_context_tasks.benchmarks.downloads import hub_answers, in_hub_caches, without_downloads
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
-from long_context_tasks.benchmarks.published_files import PublishedRow, find_file, json_rows, remedy
+from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
 from long_context_tasks.schema import (
     Case,
     CaseScores,
@@ -37,12 +41,15 @@ from long_context_tasks.schema import (
     format_length,
 )
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest, text_key
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 from long_context_tasks.tokens import CL100K, Countable, count_cases, same_tokenizer, tokenizer_identity
 
 logger = logging.getLogger(__name__)
 
 NAME = "ethic"
+HUB = "dmis-lab/ETHIC"
+SPLIT = "test"
 CONFIGURATIONS: Mapping[str, str] = {
     "recall": "Recalling",
     "summarize": "Summarizing",
@@ -53,7 +60,8 @@ COUNTERPARTS = "ethic_recall_counterparts"  # the task family that has no publis
 COLUMNS = ("ID", "Domain", "System_msg", "User_msg", "Answer")
 # Sources of cases that are generated from a seed. Only they import the generators, which are large.
 _WRITTEN = ("seed", "recast")
-_REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}; {remedy(NAME)}"
+_REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}: fetch it again with `lct data fetch {NAME}`, or rename the columns"
+_KINDS = ((".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 
 
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
@@ -143,7 +151,7 @@ def has_data(name: str, options: EthicOptions) -> bool:
 
         carriers_of(options, CARRIER_KINDS[spec.split], name)
     else:
-        _file_of(spec, options)
+        check_local(spec.task, options, name)
     return True
 
 
@@ -213,8 +221,99 @@ def _counted(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: st
     return cases.selected(chosen)
 
 
-def _file_of(spec: TaskSpec, options: Options) -> Path:
-    return find_file(f"{CONFIGURATIONS[spec.task].lower()}.zip", options, NAME, spec.name)
+class PublishedData(NamedTuple):
+    """Rows of a task's published data, and their provenance."""
+
+    name: str
+    made_from: Mapping[str, str]
+    rows: Iterable[tuple[str, Any]]  # each with its location for error messages
+
+
+def source_of(spec: TaskSpec, options: Options) -> PublishedData:
+    """Return the local copy of a task's data, or the hub data set if there is none."""
+    configuration, folder = CONFIGURATIONS[spec.task], data_dir(options, NAME)
+    if files := local_files(folder, configuration):
+        sizes = ((path, path.stat()) for path in files)
+        # Keyed by relative path, because files in different folders may have the same name.
+        made_from = {
+            path.relative_to(folder).as_posix(): _sha256(path, size.st_size, size.st_mtime_ns)
+            for path, size in sizes
+        }
+        return PublishedData(str(folder), made_from, (row for path in files for row in json_rows(path, NAME)))
+    logger.info("no %s in %s; taking %s from the Hugging Face hub", configuration, folder, HUB)
+    dataset = _from_hub(configuration, folder, spec.name)
+    made_from = {"hub": HUB, "revision": _revision(), "fingerprint": str(dataset._fingerprint)}
+    name = f"{HUB}/{configuration}"
+    return PublishedData(name, made_from, _hub_rows(name, dataset))
+
+
+# Cached by size and modification time, because the files are large.
+@lru_cache(maxsize=64)
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    return file_sha256(path)
+
+
+def _hub_rows(name: str, dataset: Any) -> Iterator[tuple[str, Any]]:
+    columns = dataset.column_names
+    if missing := [column for column in COLUMNS if column not in columns]:
+        raise InputError(
+            f"{name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
+        )
+    for number, values in enumerate(dataset, start=1):
+        yield f"{name}, row {number}", values
+
+
+def check_local(task: str, options: Options, name: str) -> None:
+    """Check that a task's data are in LCT_DATA_DIR or in the ``datasets`` library's cache."""
+    configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    cached = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / HUB.replace("/", "___").lower()
+    if not local_files(folder, configuration) and not (cached / configuration).is_dir():
+        raise _missing(configuration, folder, name)
+
+
+def _missing(configuration: str, folder: Path, task: str, why: str = "") -> InputError:
+    file = f"{configuration.lower()}.zip"
+    return missing_data(f"{folder / file} (or .jsonl)", f"{NAME}/{file}", NAME, task, why)
+
+
+def local_files(folder: Path, configuration: str) -> list[Path]:
+    """Return a configuration's files in a folder, all of one kind and sorted by path."""
+    wanted = configuration.lower()
+
+    def belongs(path: Path) -> bool:
+        *folders, name = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in (*folders, name)) or name.startswith("cache-")
+        named = wanted in map(str.lower, folders) or name.lower().startswith(wanted)
+        return named and not hidden and path.is_file()
+
+    found = [path for path in sorted(folder.rglob("*")) if belongs(path)] if folder.is_dir() else []
+    # One kind only, because the same rows may exist in several formats.
+    kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
+    return next(filter(None, kinds), [])
+
+
+def _revision() -> str:
+    """Return the hub commit pinned in the card, so that a later upload does not change any score."""
+    return str(card(NAME).data["hub"]["revision"])
+
+
+def _from_hub(configuration: str, folder: Path, task: str) -> Any:
+    try:
+        answers = hub_answers(HUB)
+        # If the hub cannot be reached, the data may still be in the library's cache. Loading the library takes longer than a small report.
+        if not answers and not in_hub_caches(HUB):
+            raise ConnectionError
+        import datasets
+
+        with nullcontext() if answers else without_downloads():
+            return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
+    except Exception as error:
+        # The library does not wrap the errors of its HTTP and file layers, so any exception may be raised.
+        why = f"{HUB} is not available from the Hugging Face hub ({type(error).__name__})"
+        if isinstance(error, ImportError):
+            why = "the hub's library is missing (pip install datasets)"
+        raise _missing(configuration, folder, task, why) from error
 
 
 def _known_domain(value: Any) -> str:
@@ -342,10 +441,9 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
 
 def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
     """Return the published cases, converted into a cached case folder, and the folder's name."""
-    path = _file_of(spec, options)
-    made_from = {"file": path.name, "sha256": file_sha256(path)}
-    facts = {**made_from, "card": card(NAME).version}
-    folder = cached_folder(spec.family, facts, lambda folder: _convert(path, made_from, spec.task, folder))
+    source = source_of(spec, options)
+    facts = {"files": source.made_from, "card": card(NAME).version}
+    folder = cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
     cases = CaseSet.read(folder, spec.name)
     if not cases.cases:
         there = [name for name, row in read_manifest(folder)["tasks"].items() if row["n"]]
@@ -356,13 +454,13 @@ def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
     return folder.name, cases
 
 
-def _convert(path: Path, made_from: Mapping[str, str], task: str, folder: Path) -> None:
+def _convert(source: PublishedData, task: str, folder: Path) -> None:
     from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 
     cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
     foreign = 0
-    with CaseWriter(folder, {"made_from": dict(made_from)}) as writer:
-        for place, values in json_rows(path, NAME):
+    with CaseWriter(folder, {"made_from": source.made_from}) as writer:
+        for place, values in source.rows:
             read = case_of(place, values, task)
             if read is None:
                 foreign += 1
@@ -370,14 +468,16 @@ def _convert(path: Path, made_from: Mapping[str, str], task: str, folder: Path) 
             case, texts = read
             domain = case.labels["domain"]
             if case.id in cases[domain]:
-                raise InputError(f"{place}: ID {case.id!r} occurs twice in {domain}; {remedy(NAME)}")
+                raise InputError(
+                    f"{place}: ID {case.id!r} occurs twice in {domain}; does {source.name} hold two copies?"
+                )
             cases[domain][case.id] = case
             writer.add_documents(texts.items())
         for domain, own in cases.items():
             writer.add_cases(f"{NAME}_{task}_{domain}", own.values())
     if foreign:
         message = "%s: %d rows of domains that %s does not have are left out"
-        logger.warning(message, path, foreign, CONFIGURATIONS[task])
+        logger.warning(message, source.name, foreign, CONFIGURATIONS[task])
     if empty := [domain for domain, own in cases.items() if not own]:
         # Not an error: a copy may contain only some of the domains, and each is a separate task.
-        logger.warning("%s: no cases of %s in %s", path, CONFIGURATIONS[task], ", ".join(empty))
+        logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

@@ -3,7 +3,8 @@
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,7 @@ def find_missing(
     results: Sequence[Path],
     models: Sequence[str],
     options: Options,
+    loading: Callable[[], AbstractContextManager[None]],
 ) -> Missing:
     """Compare stored runs with the tasks that should be run.
 
@@ -307,6 +309,7 @@ def find_missing(
         results: folders of runs, and bundles.
         models: model names; if empty, every model found in the runs.
         options: run options.
+        loading: context manager under which tasks are loaded, e.g. one that prevents downloads.
 
     Raises:
         InputError: a folder does not exist, or no model is known.
@@ -317,7 +320,8 @@ def find_missing(
     for name in each_with_progress(names, "reading", "task"):
         task: LoadedTask | None = None
         try:
-            task = load_task(name, options)
+            with loading():
+                task = load_task(name, options)
         except InputError as error:
             without_data[name] = str(error)
         # Only the counts stay in memory.

@@ -1,8 +1,7 @@
 """An invented data set in the published form, for the test that both hosts are equal and for others."""
 
 import json
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +62,11 @@ def rows(configuration: str, cases: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def write_archive(folder: Path, configuration: str, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write a file as the hub has it."""
-    path = folder / f"{configuration.lower()}.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        lines = [json.dumps(row) + "\n" for row in rows]
-        # With a date of its own, for the file's checksum.
-        archive.writestr(zipfile.ZipInfo(f"test_{configuration.lower()}.jsonl"), "".join(lines))
-    return path
-
-
 def write_published_files(folder: Path, cases: int) -> None:
     """Write a file with ``cases`` rows of each domain for each task."""
     for configuration in CONFIGURATIONS:
-        write_archive(folder, configuration, rows(configuration, cases))
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows(configuration, cases)]
+        (folder / f"{configuration}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def built_cases(kind: str, domain: str, cases: int) -> Iterator[tuple[Case, dict[str, str]]]:

@@ -1,5 +1,6 @@
-"""Rows to cases: damaged data, options, order."""
+"""Rows to cases: forms of local copies, damaged data, options, order."""
 
+import gzip
 import json
 import logging
 import re
@@ -10,15 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract_data import (
-    BUILT,
-    CONFIGURATIONS,
-    rows,
-    user_message,
-    write_archive,
-    write_built_cases,
-    write_published_files,
-)
+from contract_data import BUILT, CONFIGURATIONS, rows, user_message, write_built_cases, write_published_files
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, load_task, resolve_options, task_specs
@@ -44,6 +37,9 @@ def tiny() -> Path:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    # What HF_HUB_OFFLINE sets in a process that starts with it.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
 
 
 @pytest.fixture
@@ -58,19 +54,21 @@ def load(data: Path, name: str = "ethic_recall_books", **options: Any) -> Loaded
 
 
 def write(data: Path, *changed: dict[str, Any], configuration: str = "Recalling", cases: int = 2) -> Path:
-    """A file whose rows are changed one after the other."""
+    """A JSONL file whose rows are changed one after the other."""
+    path = data / f"{configuration}.jsonl"
     whole = list(rows(configuration, cases))
     for row, change in zip(whole, changed, strict=False):
         row.update(change)
         for column in [name for name, value in row.items() if value is ...]:
             del row[column]
-    return write_archive(data, configuration, whole)
+    path.write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
+    return path
 
 
 def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None:
     """A group of lm-eval loads all its domains, and one without cases would stop the host with a riddle."""
     whole = [row for row in rows("Recalling", 2) if row["Domain"] in ("Books", "Law")]
-    write_archive(data, "Recalling", whole)
+    (data / "Recalling.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
     assert len(load(data).cases.cases) == 2
     with pytest.raises(
         InputError, match=r"ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
@@ -80,10 +78,8 @@ def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None
 
 def test_data_are_found_or_reported_with_remedies(data: Path) -> None:
     options = resolve_options({"lct_data_dir": str(data.parent)}, {})
-    with pytest.raises(InputError, match=r"recalling.zip.* is missing.*lct data fetch ethic"):
+    with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
         BENCHMARK.has_data("ethic_recall_books", options)
-    with pytest.raises(InputError, match=r"recalling.zip.* is missing.*lct data fetch ethic"):
-        load(data)
     write(data)
     assert BENCHMARK.has_data("ethic_recall_books", options)
     with pytest.raises(InputError, match="carriers"):
@@ -130,10 +126,27 @@ def test_sections_are_the_gold_of_summarizing(data: Path) -> None:
     ]
 
 
-def test_the_rows_of_an_archive_with_a_twin_of_macos(data: Path) -> None:
+@pytest.mark.parametrize("form", ["jsonl", "gzip", "list", "two_files", "zip"])
+def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
     whole = list(rows("Recalling", 3))
-    with zipfile.ZipFile(write_archive(data, "Recalling", whole), "a") as archive:
-        archive.writestr("__MACOSX/._test_recalling.jsonl", "no data")
+    texts = [json.dumps(row) for row in whole]
+    match form:
+        case "jsonl":
+            write(data, cases=3)
+            (data / ".cache").mkdir()
+            (data / ".cache" / "Recalling.jsonl").write_text("no data")
+        case "gzip":
+            (data / "Recalling.jsonl.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
+        case "list":
+            (data / "Recalling.json").write_text("\n " + json.dumps(whole))
+        case "zip":
+            with zipfile.ZipFile(data / "recalling.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("test_recalling.jsonl", "\n".join(texts))
+                archive.writestr("__MACOSX/._test_recalling.jsonl", "no data")
+        case "two_files":
+            (data / "Recalling").mkdir()
+            (data / "Recalling" / "test-1.jsonl").write_text("\n".join(texts[:5]))
+            (data / "Recalling" / "test-2.jsonl").write_text("\n".join(texts[5:]))
     for domain in CONFIGURATIONS["Recalling"]:
         task = load(data, f"ethic_recall_{domain.lower()}")
         own = [row for row in whole if row["Domain"] == domain]
@@ -143,11 +156,29 @@ def test_the_rows_of_an_archive_with_a_twin_of_macos(data: Path) -> None:
         ]
 
 
-def test_the_addresses_are_those_of_the_commit_on_the_card() -> None:
+@pytest.fixture
+def _in_the_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the hub, its library is only loaded if its cache may have the data."""
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
+    (tmp_path / "dmis-lab___ethic").mkdir()
+
+
+@pytest.mark.usefixtures("_in_the_library_cache")
+def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    table, asked = datasets.Dataset.from_list(list(rows("Recalling", 3))), []
+
+    def load_dataset(*given: str, **named: str) -> Any:
+        asked.append((given, named))
+        return table
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    assert load(data).cases.cases
+    [((hub, configuration), named)] = asked
     stated = card("ethic").data
-    commit = stated["hub"]["revision"]
-    assert re.fullmatch("[0-9a-f]{40}", commit)
-    assert all(f"/resolve/{commit}/{name}" in url for name, url in stated["other_urls"].items())
+    assert (hub, configuration, named["split"]) == (stated["hub"]["id"], "Recalling", "test")
+    assert re.fullmatch("[0-9a-f]{40}", named["revision"]) and named["revision"] == stated["hub"]["revision"]
+    assert all(f"/resolve/{named['revision']}/{name}" in url for name, url in stated["other_urls"].items())
     assert {name.removesuffix(".zip") for name in stated["other_urls"]} == {
         configuration.lower() for configuration in CONFIGURATIONS
     }
@@ -189,14 +220,25 @@ def test_bad_rows_are_reported_by_file_and_row(
     assert not list((data.parents[1] / "cache" / "cases").glob("*/manifest.json"))
 
 
-@pytest.mark.parametrize("content", [b"{]\n", b"3\n", b"\xff\xfe\n", None])
-def test_a_damaged_file_is_named(data: Path, content: bytes | None) -> None:
-    path = data / "recalling.zip"
-    path.write_bytes(b"PK cut")
-    if content is not None:
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("test_recalling.jsonl", content)
-    with pytest.raises(InputError, match=r"recalling.zip.*fetch it again"):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("Recalling.jsonl", b"{]\n"), ("Recalling.json", b'[{"ID": 1'), ("Recalling.jsonl.gz", b"\x1f\x8b cut"), ("Recalling.jsonl", b"3\n"),
+     ("Recalling.jsonl", b"\xff\xfe\n"), ("recalling.zip", b"PK cut")],
+)  # fmt: skip
+def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
+    (data / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}.*fetch it again"):
+        load(data)
+
+
+@pytest.mark.usefixtures("_in_the_library_cache")
+def test_missing_columns_on_the_hub(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    table = datasets.Dataset.from_list([{"ID": 1, "Domain": "Books"}])
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: table)
+    with pytest.raises(
+        InputError, match=r"Recalling: no column System_msg, User_msg, Answer \(there are: ID, Domain\)"
+    ):
         load(data)
 
 
