@@ -5,10 +5,9 @@ from 1 to 10 have many ties. Questions about one meeting share its transcript, n
 scores are not independent: intervals come from leaving out whole meetings (books, threads).
 
 Forms of the ICC follow Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; for the choice of a
-form see Koo and Li (2016). ICC(1, .): every target has its own raters (annotators differ between meetings).
-ICC(2, .): the same raters, drawn from a larger population, scored every target; differences in level count as
-disagreement. ICC(3, .): the same raters, and only these; differences in level do not count. (., 1) is the
-reliability of one rater, (., k) that of the mean of all k.
+form see Koo and Li (2016). Both are the reliability of the mean of all k raters. ICC(1,k): every target has
+its own raters (annotators differ between meetings). ICC(2,k): the same raters, drawn from a larger
+population, scored every target; differences in level count as disagreement.
 """
 
 import math
@@ -102,7 +101,7 @@ def jackknife(statistic: Callable[[Rows], float], clusters: Sequence[Hashable]) 
     return np.array(value), np.array(left)
 
 
-def _interval(ends: tuple[Array, Array]) -> Interval:
+def _interval(ends: tuple[Array | Float | float, Array | Float | float]) -> Interval:
     return Interval(float(ends[0]), float(ends[1]))
 
 
@@ -187,7 +186,7 @@ MIN_TARGETS = 5
 class Icc:
     """One form of the intraclass correlation."""
 
-    form: str  # ICC(1,1) ... ICC(3,k)
+    form: str  # ICC(1,k) or ICC(2,k)
     value: float  # nan or infinite if nothing varies
     # 95 %, from the F distribution, treating targets as independent; bounds are nan if raters agree so much
     # less than by chance that the formula has no solution.
@@ -198,7 +197,7 @@ class Icc:
 
 
 def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
-    """Return all six forms for a complete table of ratings: one row per target, one column per rater.
+    """Return ICC(1,k) and ICC(2,k) of a complete table of ratings: one row per target, one column per rater.
 
     Coefficients follow Shrout and Fleiss (1979), intervals McGraw and Wong (1996), Psychological Methods
     1(1), Table 7.
@@ -219,26 +218,24 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
     within = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
     raters = n * ((columns - mean) ** 2).sum() / (k - 1)
     rest = ((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
-    forms = {}
-    for kind in (1, 2, 3):
-        # Perfect agreement divides by 0; see Icc.value.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error, df = (within, n * (k - 1)) if kind == 1 else (rest, (n - 1) * (k - 1))
-            level = k * (raters - rest) / n if kind == 2 else 0.0
-            value = (targets - error) / (targets + (k - 1) * error + level)
-            mean_value = (targets - error) / (targets + level / k)
-            if kind == 2:
-                ends = _two_way_ends((targets, raters, rest), value, n, k)
-            else:
-                ends = _ends_of_f(targets / error, n - 1, df, k)
-            # Spearman-Brown: reliability of the mean of k raters from that of one.
-            mean_ends = [k * end / (1 + (k - 1) * end) for end in ends]
-        for suffix, each, (low, high) in (("1", value, ends), ("k", mean_value, mean_ends)):
-            # The formula has a pole if raters agree less than by chance; its bounds are then swapped.
-            interval = Interval(float(low), float(high)) if low <= high else Interval(math.nan, math.nan)
-            form = f"ICC({kind},{suffix})"
-            forms[form] = Icc(form, float(each), interval, n, k)
-    return forms
+    level = k * (raters - rest) / n
+    f, df = targets / within if within else math.nan, n * (k - 1)
+    # Perfect agreement divides by 0; see Icc.value.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own_raters = [1 - _f_quantile(n - 1, df) / f, 1 - 1 / (f * _f_quantile(df, n - 1))]
+        one = (targets - rest) / (targets + (k - 1) * rest + level)
+        ends = _two_way_ends((targets, raters, rest), one, n, k)
+        # Spearman-Brown: reliability of the mean of k raters from that of one.
+        same_raters = [k * end / (1 + (k - 1) * end) for end in ends]
+        forms = {
+            "ICC(1,k)": ((targets - within) / targets, own_raters),
+            "ICC(2,k)": ((targets - rest) / (targets + level / k), same_raters),
+        }
+    # The formula has a pole if raters agree less than by chance; its bounds are then swapped.
+    return {
+        form: Icc(form, float(value), _interval((low, high) if low <= high else (math.nan, math.nan)), n, k)
+        for form, (value, (low, high)) in forms.items()
+    }
 
 
 def _f_quantile(df1: float | Float, df2: float | Float) -> Float:
@@ -246,11 +243,6 @@ def _f_quantile(df1: float | Float, df2: float | Float) -> Float:
 
     quantile: Float = fdtri(df1, df2, (1 + LEVEL) / 2)
     return quantile
-
-
-def _ends_of_f(f: Float, df1: int, df2: int, k: int) -> list[Float]:
-    low, high = f / _f_quantile(df1, df2), f * _f_quantile(df2, df1)
-    return [(low - 1) / (low + k - 1), (high - 1) / (high + k - 1)]
 
 
 def _two_way_ends(squares: tuple[Float, Float, Float], value: Float, n: int, k: int) -> list[Float]:
@@ -300,7 +292,7 @@ class Panel:
     raters: tuple[str, ...]
     items: int  # number of items scored by all raters; only these are used
     left_out: int  # number of items that lack a score
-    overall: Mapping[str, Icc]  # all forms over all items; use ICC(1,k) if the clusters had different raters
+    overall: Mapping[str, Icc]  # both forms over all items; use ICC(1,k) if the clusters had different raters
     by_cluster: Mapping[Hashable, Icc]  # ICC(2,k) of each cluster with at least five such items
 
 

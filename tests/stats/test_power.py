@@ -59,7 +59,8 @@ def test_large_numbers_give_the_textbook_formula():
 def test_spread_agrees_with_the_intraclass_correlation():
     table = np.random.default_rng(0).normal(size=(12, 1)) + np.random.default_rng(1).normal(size=(12, 4))
     spread = spread_of(table.ravel().tolist(), [row for row in range(12) for _ in range(4)])
-    assert spread.icc == pytest.approx(intraclass(table.tolist())["ICC(1,1)"].value)
+    of_mean = intraclass(table.tolist())["ICC(1,k)"].value
+    assert spread.icc == pytest.approx(of_mean / (4 - 3 * of_mean))
     assert spread.cluster_size == 4 and spread.design_effect == pytest.approx(1 + 3 * spread.icc)
 
 
