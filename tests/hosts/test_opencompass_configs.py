@@ -158,14 +158,15 @@ def test_tasks_of_another_file_are_not_silently_left_out(tmp_path: Path) -> None
     ],
     ids=lambda path: path.stem,
 )
-def test_every_file_reads_and_hides_the_environment(
+def test_every_file_reads_has_tasks_and_hides_the_environment(
     path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     if path.stem == "lct_endpoint":
         monkeypatch.setenv("LCT_API_BASE", "http://h/v1")
-    _, text = read(path)
+    config, text = read(path)
     assert "sk-secret" not in text and "environ" not in text
+    assert not path.stem.startswith("eval_") or config.datasets
 
 
 def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
