@@ -114,6 +114,12 @@ _SUBJECT = re.compile(
     r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|would|could|might|may|only|just|lacks|fails|gives|also|seems|comes)\b)"
 )
 """Follows a candidate that begins a sentence: "A3, A1 is off topic"."""
+_PICKED = re.compile(
+    rf"\bthe (?:(first|former)|second|latter)(?: \w+)? (?:is|seems) (?:the )?{_CUES['praises']}|"
+    rf"{_CUES['chooses']} the (?:(first|former)|second|latter)\b",
+    re.IGNORECASE,
+)
+"""Follows two answers, of which it names one: "so the second is the right one"."""
 _APART = re.compile(r"[.!?:>\n–—✗❌✘✓✅✔]|\s-\s")
 _WORD = re.compile(r"[^\W_]")
 
@@ -125,6 +131,11 @@ def has(cue: str, text: str) -> bool:
     (True, True, False)
     """
     return _HAS[cue].search(text) is not None
+
+
+def hedged(sentence: str) -> bool:
+    """Return whether a sentence asks, or only considers a possibility."""
+    return has("hedges", sentence) or sentence.rstrip().endswith("?")
 
 
 def has_words(text: str) -> bool:
@@ -189,6 +200,7 @@ def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> 
         (Standing.FINAL, settles(lead)),
         (Standing.ASIDE, has("aside", lead)),
         (Standing.FINAL, settles(heading, leads=False)),
+        (Standing.ASIDE, has("aside", heading)),
         (Standing.ALONE, not has_words(before + after)),
         (Standing.CHOSEN, _CHOOSES.search(lead[-60:])),
         (Standing.FIRST, not _WORD.search(text, min(opening, found.start), found.start)),
@@ -243,6 +255,7 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
 def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the candidate to which a text commits, by the first rule that applies, or None.
 
+    0. Of two answers, the one that the text calls right counts ("the second is better").
     1. Denied candidates never count; mentioned ones, and asides after them, count only if there is nothing
     else.
     2. If candidates introduced as alternatives ("Strict reading: ...") differ, none is chosen.
@@ -254,6 +267,7 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
     >>> choose("A1? Answer: A3", [given, final]).answer
     'A3'
     """
+    candidates = _picked(text, candidates)
     # All claims from GIVEN upwards compete; below it, only the best level present.
     levels = {min(candidate.standing, Standing.GIVEN) for candidate in candidates} - {Standing.DENIED}
     claims = _without_cut_repetition(
@@ -279,10 +293,16 @@ def _without_cut_repetition(candidates: list[Candidate]) -> list[Candidate]:
     """Drop a last list that only begins one given twice before: a repetitive reply gets truncated."""
     if not candidates or not isinstance(candidates[-1].answer, tuple):
         return candidates
-    *earlier, last = candidates
-    whole = [
-        candidate
-        for candidate in earlier
-        if candidate.answer[: len(last.answer)] == last.answer != candidate.answer
-    ]
-    return earlier if len(whole) > 1 else candidates
+    # As texts, because the last number may be truncated, too.
+    cut, *texts = (" ".join(map(str, candidate.answer)) for candidate in reversed(candidates))
+    whole = [text for text in texts if text.startswith(cut) and text != cut]
+    return candidates[:-1] if len(whole) > 1 else candidates
+
+
+def _picked(text: str, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return those of two answers that the text calls "the second one" or similar, or all candidates."""
+    if len({each.answer for each in candidates}) != 2 or not (picked := _PICKED.search(text)):
+        return candidates
+    first = bool(picked[1] or picked[2])
+    named = (each for each in candidates if (each.answer == candidates[0].answer) == first)
+    return [replace(each, standing=Standing.FINAL) for each in named]

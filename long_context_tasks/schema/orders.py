@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from long_context_tasks.schema.candidates import Found, Standing, choose, weigh
+from long_context_tasks.schema.candidates import SENTENCE_END, Found, Standing, choose, hedged, weigh
 
 Run = tuple[int, int, list[int]]
 """Start and end of a run of numbers in a text, and the numbers."""
@@ -17,6 +17,9 @@ _BETWEEN = frozenset(
 _MARKS = frozenset(" \t\n,;>/|+&*_`\"'()[]{}<#-–—→⟶➔➜⇒.")
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|=>|\s|.", re.ASCII | re.DOTALL)
 _NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
+_LEADING = re.compile(
+    rf"^[^\w\n]{{0,9}}(?:{_PIECE}\s)?(\d{{1,4}})(?!\d|\.\d)", re.IGNORECASE | re.MULTILINE | re.ASCII
+)
 _BRACKETED = re.compile(r"\[(\d{1,4})\]", re.ASCII)
 _NAMED = re.compile(rf"\b{_PIECE}\W{{0,5}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
 _POSITIONS = (
@@ -24,6 +27,10 @@ _POSITIONS = (
         r"^[^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?(\d{1,4})(?:st|nd|rd|th)?[*_]{0,2}[ \t]{0,2}"
         r"(?:(?:part|place|position)\s?)?[.):=|→–—-]>?[*_ \t]{0,3}(?=[^\d\n]{0,40}\d)",
         re.IGNORECASE | re.MULTILINE | re.ASCII,
+    ),
+    re.compile(
+        r"(?:^|(?<=[,;]\s)|(?<=[,;]))\[?(\d{1,4})\]?\s?(?:[-=]>|[=:→–—-])\s?(?=\[?\d{1,4}\]?\s?(?:[,;]|$))",
+        re.MULTILINE | re.ASCII,
     ),
     re.compile(
         rf"(?<![\d.])(\d{{1,4}})\s?[.):]\s{{0,3}}(?=[*_\[(]{{0,3}}(?:{_PIECE}\s?)?\[?\d)",
@@ -43,9 +50,15 @@ _SPELLED = {
     for number, word in enumerate(words.split(), 1)
 }
 _PLACED = re.compile(
-    rf"\b(?:{_PIECE}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
+    rf"(?<!\d)(\d{{1,4}})[\])>]?(?:\s(?:is|comes|goes|stands)\s(?:the\s)?|\s?[:=→–-]\s?)({'|'.join(_ORDINALS)}|last|\d{{1,2}}(?=st|nd|rd|th))(?:st|nd|rd|th)?\b",
     re.I,
 )
+_MOVED = re.compile(
+    r"\bswap\s\W?(\d{1,4})\]?\sand\s\W?(\d{1,4})|"
+    r"\[?(\d{1,4})\]?\s(?:should|must|needs\sto|has\sto)\s(?:\w+\s){0,2}(?:(before)|after)\s\W?(\d{1,4})(?!\d)",
+    re.I,
+)
+"""A correction after an order: "swap [2] and [3]", "[5] should stand after [1]"."""
 
 
 def without_positions(text: str) -> str:
@@ -104,8 +117,8 @@ def orders(text: str, n: int) -> list[Run]:
     """Return the permutations of 1..n that a text lists, with their positions, in the strongest form used.
 
     The forms, strongest first: "2 is first, 1 is second"; runs of numbers; a single n-digit
-    number; every piece number ("Part 2"), every bracketed number, or every number in the text. The last three
-    do not accept 1..n itself, because texts describe pieces in that order, nor alternatives ("[1] or [3]").
+    number; every piece number ("Part 2"), every bracketed number, the number that begins each line, or every number in
+    the text. The last four do not accept 1..n itself, because texts describe pieces in that order, nor alternatives ("[1] or [3]").
     """
     whole = list(range(1, n + 1))
     for form in _forms(text, n):
@@ -117,7 +130,11 @@ def orders(text: str, n: int) -> list[Run]:
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
     whole = list(range(1, n + 1))
     # A complete statement of positions outranks every list, which may be the wrong one that it corrects.
-    placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
+    places = {**{word: place for place, word in enumerate(_ORDINALS)}, "last": n - 1}
+    placed = {
+        places.get(word.lower(), int(word) - 1 if word.isdecimal() else n): int(number)
+        for number, word in _PLACED.findall(text)
+    }
     if sorted(placed) == list(range(n)):
         yield [(0, len(text), [placed[place] for place in range(n)])]
     yield [
@@ -129,7 +146,7 @@ def _forms(text: str, n: int) -> Iterator[list[Run]]:
     yield [(match.start(), match.end(), [int(digit) for digit in match[0]]) for match in digits]
     if _EITHER.search(text):
         return
-    for numbers in (_NAMED.findall(text), _BRACKETED.findall(text), _numbers(text)):
+    for numbers in (*(form.findall(text) for form in (_NAMED, _BRACKETED, _LEADING)), _numbers(text)):
         order = [int(number) for number in numbers]
         yield [(0, len(text), order)] if order != whole else []
 
@@ -156,7 +173,26 @@ def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     candidates = weigh(text, [Found(start, end, tuple(numbers)) for start, end, numbers in orders(text, n)])
     chosen = choose(text, candidates)
     given = any(candidate.standing > Standing.DENIED for candidate in candidates)
-    return (list(chosen.answer), False) if chosen else (None, given)
+    return (_moved(list(chosen.answer), text[chosen.end :]), False) if chosen else (None, given)
+
+
+def _moved(order: list[int], after: str) -> list[int]:
+    """Apply the corrections of single places that follow an order.
+
+    >>> _moved([1, 2, 3], "Wait, [3] should come before [2]."), _moved([1, 2, 3], "Swap 1 and 3."), _moved([1, 2], "Could swap 1 and 2?")
+    ([1, 3, 2], [3, 2, 1], [1, 2])
+    """
+    for sentence in SENTENCE_END.split(after):
+        for first, second, moved, before, other in _MOVED.findall("" if hedged(sentence) else sentence):
+            one, two = int(first or moved), int(second or other)
+            if one not in order or two not in order:
+                continue
+            at, to = order.index(one), order.index(two)
+            if first:
+                order[at], order[to] = two, one
+            elif (at < to) != bool(before):
+                order.insert(to, order.pop(at))
+    return order
 
 
 def _numbers(text: str) -> list[int]:

@@ -63,20 +63,13 @@ FORMS = (
 )
 
 
-_FINAL_LINE = re.compile(
-    r"\n[ \t*_#]{0,9}(?:so,? |thus,? )?(?:my |the )?(?:final )?answer[ *_]{0,9}(?:is[ *_:]|:)[^\n]{1,2000}\s{0,99}\Z",
+_LIST_LINE = r"\n{1,3}[^\w\n]{0,9}(?:(?=\d)|[^\n\d]{0,40}:[* ]*(?=none|[\[\d]))[^\n]{1,2000}"
+_ANNOUNCED = re.compile(
+    r"\n[ \t*_#]{0,9}(?:[^\W\d]{1,9},? ){0,3}(?:final|answer)\b[^\n:.\d]{0,20}[:.][ *_]{0,9}"
+    rf"(?:[^\n]{{1,2000}}|(?:{_LIST_LINE})+)\s{{0,99}}\Z",
     re.IGNORECASE,
 )
-"""A last line such as "Answer: A3", at which some models forget to close their thinking."""
-_BORDER = re.compile(
-    r"\n(?:[ \t]*\n)?[^\n]{0,40}\b(?:final|answer)\b[^\n]{0,20}:[ *_]*(?=\n)|\n[ \t]*\n", re.IGNORECASE
-)
-"""Before a paragraph that may be the answer: an empty line, or a line such as "Okay, final:"."""
-_LABELS = re.compile(r"^[^\w\n]*[^\W\d_][\w *]{0,40}[:=]|</?s>|<[|\w]{1,40}>", re.MULTILINE)
-"""Labels of lists, such as "- Core IDs:", and end-of-turn tokens."""
-_WORD = re.compile(r"[^\W\d_]+")
-_OF_LISTS = frozenset(("a", "and", "none", "id", "part", "option", "segment"))
-
+"""Last lines such as "Answer: A3" or "Final list:" above a list, at which some models forget to close their thinking."""
 _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
 """Beginnings of all markers; testing them first makes the search ten times as fast."""
 
@@ -99,8 +92,8 @@ def without_thinking(response: str | None) -> Visible:
 
     The answer is the text after the last closing marker, or before the thinking if nothing follows.
     Everything before a closing marker without an opening one is thinking. If thinking is never closed and
-    there is no other text, a last line that begins with "Answer:", or last paragraphs that consist of lists
-    of numbers, are the answer.
+    there is no other text, an answer that its last lines announce ("Answer: A3") counts; a bare list does not,
+    because it may be a draft that the budget cut off.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
     Visible(text='Answer: A2', unclosed=False)
@@ -126,30 +119,9 @@ def without_thinking(response: str | None) -> Visible:
         pieces.append(response[begin:])
     # Some models answer first and think afterwards.
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
-    if thinking and not text.strip():
-        text = _stated_last(response[begin:])
+    if thinking and not text.strip() and (stated := _ANNOUNCED.search(response, begin)):
+        text, thinking = stated[0].lstrip("\n"), False
     return Visible(text, thinking)
-
-
-def _stated_last(thought: str) -> str:
-    """Return the answer at the end of thinking that is never closed, or an empty text."""
-    if stated := _FINAL_LINE.search(thought):
-        return stated[0].lstrip("\n")
-    thought = thought.rstrip()
-    begin = end = len(thought)
-    for border in reversed(list(_BORDER.finditer(thought))):
-        paragraph = thought[border.end() : end]
-        words = {word.lower() for word in _WORD.findall(_LABELS.sub("", paragraph))}
-        if (
-            not re.search(r"\d", paragraph)
-            or paragraph.count("[") != paragraph.count("]")
-            or words - _OF_LISTS
-        ):
-            break
-        begin, end = border.end(), border.start()
-        if border[0].strip():  # "Okay, final:"
-            break
-    return thought[begin:].strip("\n")
 
 
 def marks_of(text: str) -> tuple[str, str]:

@@ -51,17 +51,19 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _MATH = (
     (re.compile(r"\\(?:text(?:bf|it|tt)?|math(?:rm|bf|it)|operatorname)\s?\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\(?:long)?(?:right)?arrow\b|\\(?:to|Rightarrow|gt|succ|prec)\b"), "→"),
-    (re.compile(r"\\(?:[,;:! ]|q?quad\b|\\)"), " "),
+    (re.compile(r"\\item\b"), "- "),
+    (re.compile(r"\\(?:[,;:! ]|q?quad\b|\\|(?:begin|end)\{\w+\})"), " "),
     (re.compile(r"\\([{}\[\]()])"), r"\1"),
     (re.compile(r"\$"), ""),
 )
 """LaTeX commands and their plain equivalents."""
 _COUNTS = re.compile(
-    r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence|study|abstract)\W*)?",
+    r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence|study|abstract)\W*(?:in (?:the )?\w+\W*)?)?",
     re.IGNORECASE,
 )
 """Heading of a column that may number the rows."""
-_COUNT = re.compile(r"\W*\d{1,3}\W*", re.ASCII)
+_COUNT = re.compile(r"\W*(\d{1,3})(?:st|nd|rd|th)?\W*", re.ASCII)
+_REJECTED = re.compile(r"\W*(?:no|not counted|[✗❌✘])\W*", re.IGNORECASE)
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
 """Heading of a first column of items that the other columns explain."""
 
@@ -149,7 +151,8 @@ def _lines_of(value: Any) -> Iterable[str]:
             if isinstance(item, dict):
                 # The numbers of a document rather than its id, or the name of a person rather than the role.
                 numbers = (inner for inner in item.values() if _is_numbers(inner))
-                first = next(chain(numbers, item.values()), "")
+                named = (inner for key, inner in item.items() if not _COUNTS.fullmatch(key))
+                first = next(chain(numbers, named, item.values()), "")
             yield from (f"- {each}" for each in (first if isinstance(first, list) else [first]))
 
 
@@ -183,6 +186,19 @@ def out_of_tables(text: str) -> str:
     return "\n".join(lines[:-1])
 
 
+def _counted(head: list[str], body: list[list[str]]) -> set[int]:
+    """Return the columns that count the rows, and sort the rows by one that gives their places."""
+    counted = set()
+    for place, cell in enumerate(head if len(head) > 1 else ()):
+        counts = [_COUNT.fullmatch(row[place]) for row in body if place < len(row)]
+        if _COUNTS.fullmatch(cell) and all(counts):
+            counted.add(place)
+            numbers = [int(count[1]) for count in counts if count]
+            if sorted(numbers) == list(range(1, len(body) + 1)):
+                body.sort(key=lambda row: int(re.sub(r"\D", "", row[place])))
+    return counted
+
+
 def _rows(table: list[list[str]]) -> list[str]:
     """Return lines for a table's rows; keep a single row, or rows without a rule between them."""
     rules = ["-" in "".join(row) and not "".join(row).strip(" -:+") for row in table]
@@ -191,13 +207,7 @@ def _rows(table: list[list[str]]) -> list[str]:
         return [" | ".join(row) for row in table]
     head = table[0] if rules[1:2] == [True] else []
     body = [row for row, rule in list(zip(table, rules, strict=True))[1 if head else 0 :] if not rule]
-    counted = {
-        place
-        for place, cell in enumerate(head)
-        if len(head) > 1
-        and _COUNTS.fullmatch(cell)
-        and all(_COUNT.fullmatch(row[place]) for row in body if place < len(row))
-    }
+    counted = _counted(head, body)
     body = [[cell for place, cell in enumerate(row) if place not in counted and cell] for row in body]
     head = [cell for place, cell in enumerate(head) if place not in counted]
     if len(head) > 1 and not any(re.search(r"[^\W\d_]", cell) for row in body for cell in row):
@@ -205,5 +215,5 @@ def _rows(table: list[list[str]]) -> list[str]:
         return [f"{label}: {cells}" for label, cells in zip(head, columns, strict=True)]
     # Explanations in the other columns may contain numbers.
     if head and _NUMBER_COLUMN.fullmatch(head[0]):
-        return [row[0] for row in body if row]
+        return [row[0] for row in body if row and not _REJECTED.fullmatch(row[-1])]
     return [row[0] + (f": {', '.join(row[1:])}" if row[1:] else "") for row in body if row]

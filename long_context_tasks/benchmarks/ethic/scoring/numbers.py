@@ -13,6 +13,7 @@ from long_context_tasks.schema.candidates import (
     Standing,
     alternatives,
     choose,
+    hedged,
     settles,
     weigh,
 )
@@ -25,40 +26,76 @@ BARE_NONE = re.compile(r"[\W_]*(?:none|n/a|无)[\W_]*", re.IGNORECASE)
 
 # Parentheses or brackets that contain words; "(12)" is an item, and "Numbers (not people):" a label.
 _ASIDE = re.compile(
-    r"\s?\((?=[^()\n]*[^\W\d_])[^()\n]*\)(?!\s?:)|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
+    r"(?<=\S)[ \t]?\((?=[^()\n]*[^\W\d_])[^()\n]*\)(?!\s?:)|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
 )
 # The explanation of an item before another item with one; a truncated quotation may leave brackets open.
 _EXPLANATION = re.compile(r"\s?\((?=[^;\n]{0,300}[^\W\d_])[^;\n]{0,300}(?=;\s?[\d,]{1,9}\s?\()")
-# Between two lists in a line: "Study 1: 12, 45; Study 2: 7"
-_NEXT_LIST = re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE)
+# Between two lists in a line: "Study 1: 12, 45; Study 2: 7", "12 was my first thought, but the list is 7; 45"
+_NEXT_LIST = re.compile(
+    r";\s*(?=(?:[^\W\d_][^;\n]{0,60}?|\d{6,9})(?::|\s=|\bis\b|\bare\b)\s)|"
+    r",\s(?=(?:\w+ )?(?:the|my) (?:\w+ )?(?:list|answer|result)\b[^;,\d\n]{0,40}\bis\b)",
+    re.IGNORECASE,
+)
+# The number of a study: "in study 2", "Abstract 1:".
+_PART = re.compile(
+    r"\b(stud(?:y|ies)|abstracts?|trials?|papers?|documents?|passages?|records?|sources?|steps?)[ \t#*_]{1,4}\d{1,2}\b(?!\s?[;,]\s?\d|\d)",
+    re.IGNORECASE,
+)
+# The words of a line whose last number is the item: '"52 received it" -> 52', "Forty volunteers (40)".
+_TO_ARROW = (
+    r"^(?=[^\n→⇒>]{0,200}?[^\W\d_])[^\n→⇒>]{1,200}(?:[-=]>|[→⇒])[*_ ]{0,4}(?=\d[\d,.]{0,12}[^\w\n)]{0,4}$)"
+)
+_WORDS_OF_ITEM = re.compile(
+    rf"{_TO_ARROW}|^(?:[^\w\n]{{0,9}}\d{{1,3}}[.)]\s)?[^\n\d()]{{2,200}}(?=\(\d{{1,9}}\)[^\w\n]{{0,4}}$)|[①-⑳]",
+    re.MULTILINE,
+)
+# An item that is marked as none: "315 (not people)", "315 - no", "✗ 315", "315 -> excluded".
+_NO = r"[,:(→–—-]\s?(?:no(?=[^\w\n]*$|\s\()|not (?:people|persons?|count|includ|human))"
+_CROSSED = re.compile(
+    r"(?:[✗❌✘]|\[ \])[^\w\n]{0,4}\d[\d,]{0,12}|(?<![\d,])\d[\d,]{0,12}(?!\d)"
+    rf"(?:[^\w\n]{{0,4}}[✗❌✘]|[^;\d\n]{{0,80}}?(?:(?:->|→)\s?(?:exclude|skip|ignore)|{_NO})[^;\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# "18 of 104": both are items.
+_OF = re.compile(r"(?:^|(?<=[;,]\s))(\d{1,6})\s(?:out\s)?of\s(\d{1,6})(?=\s?(?:[;,.]|$|[a-z]))", re.MULTILINE)
+_SETTLED_NONE = re.compile(
+    r"[^.;\d\n]{0,60}\b(?:answer|output|result|response)(?: is|:)\W{1,4}none\b(?!\sof)", re.IGNORECASE
+)
+# The last line of a reply that breaks off before its list: '- "Seventy-seven'.
+_BROKEN_OFF = re.compile(
+    r"\n\s{0,9}[-*•]\s(?![^\n]*\bno(?:ne)?\b)[^\d\n]{0,200}(?<![.!?)\]*_\s])\Z", re.IGNORECASE
+)
 # The number of an item in "1) 34; 2) 35".
-_PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
+_PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)[(\[]?(\d{1,3})[)\]]\s?(?=\d)", re.ASCII | re.MULTILINE)
 # A whole item in words that may be a spelled-out number: "forty-seven", "one hundred and twenty".
 _IN_WORDS = re.compile(
     r"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)([a-z]+(?:[ -][a-z]+){0,8})(?=\s?[;,\n(]|\.?\s*\Z)",
     re.IGNORECASE,
 )
-_LIST_MARK = re.compile(r"[^\S\n]*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)][^\S\n]+(?=\S))")
-# Words before the items of a list: "Study 1 -", "Numbers:", "**Study A**".
+_LIST_MARK = re.compile(r"[^\S\n]*(?:[-*•–—+>✓✅✔]\s+(?:\[x\]\s)?|\(?(?:\d{1,3}|[a-z])[.)][^\S\n]+(?=\S))")
+_COLON = r"(?:(?<!\d):|:(?!\d)|(?<=[^\W\d_])(?<!\bn)\s=)"
+# Words before the items of a list: "Numbers:", "counts = 12", "Judges - 12", "**Study A**".
 _LABEL = re.compile(
-    rf"\W*{WORDS['parts']}\s\W{{0,2}}\d+\s[-–—→](?=\s)|"
-    r"(?:[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))){1,2}|"
+    r"[^;:\d\n]{1,60}\s[-–—→](?=\s\d)|"
+    rf"(?:[^;:\d\n]{{1,60}}:\s)?(?:[^;:]{{1,200}}{_COLON}[*_\s]*(?=\W{{0,4}}(?:\d|none\b))){{1,2}}|"
     r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])",
     re.IGNORECASE,
 )
 # The start of a sentence before its first number.
 _LEAD = re.compile(
-    r"[^\w;]*(?!n\s?=|(?:also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)",
+    r"[^\w;]*(?!n\s?=|(?:and|also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"[;,|\t•·/<>→+]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[;,|\t•·/<>→+和及と]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
-_BEFORE = r"[\W_]*(?:n\s?=\s?|(?:also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
+_BEFORE = (
+    r"[\W_]*(?:n\s?=\s?|(?:and|also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
+)
 _ITEM = re.compile(
     rf"{_BEFORE}(\d\w*)\b(?![.,]?\d|\s?%|\s(?:integers|numbers|items|entries)\b)", re.ASCII | re.IGNORECASE
 )
-_SPACED = re.compile(r"[\W_]*\d+(?:[\s\[\]_…–—-]{1,9}\d+){2,}[\W_]*", re.ASCII)
+_SPACED = re.compile(r"[\W_]*\d+(?:[\s\[\]#_…–—-]{1,9}\d+){2,}[\W_]*", re.ASCII)
 # The label of a count of items: "Total number of integers:".
 _COUNT = re.compile(
     r"\W*(?:the )?(?:total|count|number)\b(?:\W+(?:count|number|of|integers|numbers|items|entries|found|listed)\b)*\W*\Z",
@@ -68,8 +105,9 @@ _COUNT = re.compile(
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 _QUOTED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}:\s[\"“'«]")  # '12: "12 patients, of whom 3 left"'
 # The id of a document whose list follows, or a column of ids: "ID 25797559: 104", "28637584:".
+_ID_ENDS = r"(?=\W{0,3}$|\s?[:–—→|-]|\)\s)"
 _DOCUMENT = re.compile(
-    rf"(?:{WORDS['parts']}\W{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}(?=\W{{0,3}}$|\s?[:–—→-])|"
+    rf"(?:{WORDS['parts']}\W{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}{_ID_ENDS}|"
     r"^\W{0,4}\d{1,9}(?=\W{0,2}:\W{0,9}\n\W{0,9}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -77,12 +115,22 @@ _DECIMAL = re.compile(r"(?<=\d)\.0{1,2}(?!\d)")
 _NUMBERS = (
     r"(?:the\s)?(?:numbers?\s|integers?\s)?(?<!\d)(\d{1,9}(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d{1,9}){0,20})"
 )
+_N = r"(?<!\d)(\d{1,9})(?!\d)"
 _LATER = rf"{_NUMBERS}[^.\d\n]{{0,40}}\b(?:should|must|needs? to)\s(?:also\s)?"
-_ADDED = re.compile(rf"\badd\s{_NUMBERS}|{_LATER}be\s(?:added|included)", re.IGNORECASE)
-_WITHDRAWN = re.compile(
-    rf"\b(?:disregard|ignore|remove|exclude|drop)\s{_NUMBERS}|{_LATER}(?:be\s(?:removed|excluded|dropped)|not\sbe)\b",
+_ADDS = (
+    r"\b(?:add|also(?:\sinclude)?|I\s(?:also\s)?(?:forgot|missed|overlooked)|more:|one more)\s(?:to\s\w+\s)?"
+)
+_ADDED = re.compile(
+    rf"{_ADDS}{_NUMBERS}|{_NUMBERS}\s(?:is|are)\smissing|{_LATER}be\s(?:added|included)",
     re.IGNORECASE,
 )
+_DROPS = r"\b(?:disregard|ignore|remove|exclude|drop)\s"
+_WITHDRAWN = re.compile(
+    rf"{_DROPS}{_NUMBERS}|{_LATER}(?:be\s(?:removed|excluded|dropped)|not\s(?:be|have))\b|"
+    rf"{_NUMBERS}[^.\d\n]{{0,40}}{_DROPS}(?:it|that|this|them)\b",
+    re.IGNORECASE,
+)
+_REPLACED = re.compile(rf"{_N}\s(?:should|must)\sbe\s{_N}|\breplace\s{_N}\s(?:with|by)\s{_N}", re.IGNORECASE)
 _REPEATS = 0.6  # if two lists share more of their items, the second repeats the first
 _STATED = {Standing.GIVEN, Standing.FIRST, Standing.ALONE}
 
@@ -101,27 +149,37 @@ def settled_numbers(text: str) -> list[str] | None:
         None without a list; an empty list if there are several and the response does not choose one.
     """
     text = _prepared(text)
-    lists = list(_lists(text))
+    changed = text
+    for amendment in (_REPLACED, _ADDED, _WITHDRAWN):
+        changed = amendment.sub(lambda match: " " * len(match[0]), changed)
+    lists = list(_lists(changed))
     # "None" between lists is about one part of the passage.
     lists = [*lists[:1], *(found for found in lists[1:-1] if found.answer != ("none",)), *lists[1:][-1:]]
-    candidates = _merged(text, weigh(text, lists))
-    chosen = choose(text, candidates)
+    candidates = _merged(changed, weigh(changed, lists))
+    chosen = choose(changed, candidates)
     if LEADING_NONE.match(text) and (chosen is None or chosen.standing <= Standing.MENTIONED):
         return ["none"]
-    if chosen is None:
+    if chosen is None or (chosen.standing < Standing.FINAL and _BROKEN_OFF.search(text)):
         return [] if candidates else None
-    after = text[chosen.end :]
-    # Corrections after the list change individual items.
+    return _amended(chosen.answer, text[chosen.end :])
+
+
+def _amended(items: Sequence[str], after: str) -> list[str]:
+    """Apply the corrections of individual items that follow a list."""
+    after = "\n".join(sentence for sentence in SENTENCE_END.split(after) if not hedged(sentence))
     added, removed = (
         re.findall(r"\d+", " ".join(chain.from_iterable(pattern.findall(after))))
         for pattern in (_ADDED, _WITHDRAWN)
     )
-    return [item for item in dict.fromkeys([*chosen.answer, *added]) if item not in removed]
+    replaced = dict(tuple(filter(None, pair)) for pair in _REPLACED.findall(after))
+    items = [replaced.get(item, item) for item in dict.fromkeys([*items, *added]) if item not in removed]
+    return [item for item in items if item != "none"] or items
 
 
 def _prepared(text: str) -> str:
     """Return a text with spelled-out numbers in digits, without bracketed explanations and item numbers."""
-    text = _NEXT_LIST.sub("\n", text.strip())
+    text = _NEXT_LIST.sub("\n", _WORDS_OF_ITEM.sub("\nitem: ", text.strip()))
+    text = _CROSSED.sub(".", _OF.sub(r"\1; \2", _PART.sub(r"\1", text)))
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
@@ -164,12 +222,16 @@ def _lists(text: str) -> Iterator[Found]:
         body = sentence[offset:].rstrip()
         items, rest = _items(body, in_lines=in_lines)
         place = (begin + offset, begin + offset + len(body) - len(rest))
-        if LEADING_NONE.match(sentence) and not BARE_NONE.fullmatch(body):
+        settled = settles(sentence[:offset])
+        if none := _SETTLED_NONE.match(sentence):
+            yield Found(begin + none.end() - 4, begin + none.end(), ("none",))
             continue
-        if prose and not settles(sentence[:offset]):
+        if LEADING_NONE.match(sentence) and not BARE_NONE.fullmatch(body) and not settled:
+            continue
+        if prose and not settled:
             # A single number after words counts something else: "These are 3 integers."
-            if len(items) > 1 or re.match(r"\W*\d", sentence):
-                numbers = re.findall(r"\d+", _THOUSANDS.sub("", sentence))
+            numbers = re.findall(r"\d+", _THOUSANDS.sub("", sentence))
+            if len(numbers) > 1 or re.match(r"\W*\d", sentence):
                 yield Found(*place, tuple(numbers), Standing.MENTIONED)
         elif items and not (len(items) == 1 and _COUNT.match(sentence[:offset])):
             yield Found(*place, tuple(items[:1] if mark and _EXPLAINED.match(body) else items))
@@ -214,7 +276,9 @@ def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
             if len(before & set(candidate.answer)) > _REPEATS * len(before):
                 merged[-1] = replace(last, standing=min(last.standing, Standing.ASIDE))
         merged.append(candidate)
-    return merged
+    # The same numbers in another order are the same answer.
+    seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+    return [replace(each, answer=seen.setdefault(tuple(sorted(each.answer)), each.answer)) for each in merged]
 
 
 def _continues(text: str, last: Candidate, candidate: Candidate) -> bool:
@@ -222,6 +286,11 @@ def _continues(text: str, last: Candidate, candidate: Candidate) -> bool:
     before, items = set(last.answer), set(candidate.answer)
     if len(candidate.answer) > 1 and len(before & items) > _REPEATS * min(len(before), len(items)):
         return False
+    apart = text.count("\n", last.end, candidate.start) > 1
     if last.standing is Standing.FINAL:
-        return candidate.standing in _STATED and text.count("\n", last.end, candidate.start) < 2
+        return candidate.standing in _STATED and not apart
+    # Words in a paragraph beside one that only lists numbers explain it.
+    bare = any(each.standing is Standing.ALONE and len(each.answer) > 2 for each in (last, candidate))
+    if apart and bare and last.standing is not candidate.standing:
+        return False
     return last.standing is candidate.standing or {last.standing, candidate.standing} <= _STATED

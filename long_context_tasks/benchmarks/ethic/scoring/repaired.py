@@ -27,6 +27,7 @@ from long_context_tasks.schema.candidates import (
     choose,
     has,
     has_words,
+    hedged,
     introduction,
     weigh,
 )
@@ -240,7 +241,6 @@ _CONTRASTED = re.compile(
 )
 # A correction after the lists: "[12] belongs under Supplementary IDs"; "could be argued" does not correct.
 _MOVES = re.compile(WORDS["moves"], re.IGNORECASE)
-_HEDGED = re.compile(rf"{WORDS['hedges']}|\?\s*\Z", re.IGNORECASE)
 # Begins a line under a heading that has its own label: "IDs secundarios: [12]".
 _OWN_LABEL = re.compile(r"\n[^\w\n]{0,9}[^\W\d_][^\n\d:=\[<]{0,40}[:=][ *_]{0,9}(?=[\[<(\d])")
 _BROKEN = re.compile(r"(?<=\d) (?=\d{3,4}(?!\d))")  # in an id such as "1585 9789"
@@ -288,7 +288,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     # A later sentence may move an id to the other category.
     for sentence in SENTENCE_END.split(text[chosen.end :]):
         moves = _MOVES.search(sentence) or has("retracts", sentence)
-        if not (moves and _CATEGORY.search(sentence)) or _HEDGED.search(sentence):
+        if not (moves and _CATEGORY.search(sentence)) or hedged(sentence):
             continue
         for moved, wanted in _by_category(sentence)[0]:
             for number in moved:
