@@ -64,6 +64,14 @@ def _no_options_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for one test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LCT_CACHE_DIR", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
     """One headless browser for all tests of pages; see ``headless.needs_browser``."""

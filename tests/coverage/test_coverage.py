@@ -30,16 +30,11 @@ from long_context_tasks.coverage.measure import (
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn
 from long_context_tasks.tokens import get_tokenizer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 CUT = b'{"choices": [{"message": {"content": "The passage tells"}, "finish_reason": "length"}]}'
 PLAIN = "plain words go on. " * 70
 """300 tokens or more, so that each paragraph is a chunk."""
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
 
 
 def paragraph(number: int, place: int, words: str = "") -> str:

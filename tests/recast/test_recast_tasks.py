@@ -21,9 +21,7 @@ def carriers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_carriers(tmp_path_factory.mktemp("carriers"))
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "recast_cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def _load(task: str, carriers: Path, seed: int = 0, length: int = 2000, n: int = 4) -> LoadedTask:

@@ -12,16 +12,10 @@ from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.tokens import get_tokenizer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 NAMES = [spec.name for spec in synthetic_tasks()]
 TASKS = pytest.mark.parametrize("name", NAMES)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written goes into an empty cache."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def check_sizes(task: LoadedTask, tokenizer: str = "cl100k") -> None:

@@ -5,7 +5,6 @@ For the figures in the docs, ``LCT_SYNTHETIC_CASES`` is the number of cases of e
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from long_context_tasks.benchmarks.catalogue import load_task, synthetic_tasks
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
 from long_context_tasks.schema import Case, LoadedTask, Options
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))
 SEED = int(os.environ.get("LCT_SYNTHETIC_SEED", "4"))
@@ -25,11 +24,6 @@ if CASES:
 """Length to number of cases."""
 LENGTHS = pytest.mark.parametrize("length", NUMBERS)
 MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def load(name: str, length: int) -> LoadedTask:

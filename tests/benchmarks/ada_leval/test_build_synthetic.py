@@ -9,12 +9,7 @@ from long_context_tasks.benchmarks.ada_leval.builders import ConstraintBuilder, 
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import CaseSet, Options, format_length
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 
 def made_cases(folder: Path, length: int, n: int) -> CaseSet:

@@ -22,10 +22,7 @@ from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_cases_hold_what_the_file_holds(published: Path) -> None:

@@ -17,10 +17,7 @@ from long_context_tasks.synthetic.numbers import in_words
 QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written goes into an empty cache."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_qa_and_conversations_ask_about_the_same_points() -> None:
