@@ -1,10 +1,11 @@
 """Rated answers, splits and scores that follow known rules."""
 
-import json
 import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from json_lines import write_rows
 
 
 def rated_answers(questions: int = 40, seed: int = 0, raters: int = 3) -> list[dict[str, Any]]:
@@ -33,12 +34,6 @@ def rated_answers(questions: int = 40, seed: int = 0, raters: int = 3) -> list[d
 def mean_of(row: Mapping[str, Any]) -> float:
     """People's mean rating on 0 to 1."""
     return (sum(row["ratings"]) / len(row["ratings"]) - 1) / 4
-
-
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """As JSON Lines."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def scores_of(

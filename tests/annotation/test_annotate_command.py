@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from annotation_study import answer_potato, make_study
+from json_lines import read_rows, write_rows
 from judge_server import Answer, Behave, JudgeServer, judge_server
 from typer.testing import CliRunner
 
@@ -16,20 +17,11 @@ from long_context_tasks.annotation.study import Annotation
 from long_context_tasks.cli import app
 from long_context_tasks.judges.ratings import read_ratings
 
-Rows = list[dict[str, Any]]
 STUDY = Path("s.json")
 
 
 def lct(words: str) -> Any:
     return CliRunner().invoke(app, ["annotate", *words.split()])
-
-
-def rows(name: str) -> Rows:
-    return [json.loads(line) for line in Path(name).open(encoding="utf-8")]
-
-
-def write(name: str, content: Rows) -> None:
-    Path(name).write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +48,7 @@ def annotate(*annotations: Annotation) -> None:
 def test_all_three_stages() -> None:
     pytest.importorskip("nltk", reason="nltk (extra annotation) is not installed")
     base = {"reference": "Reference", "document": "d", "source": "dev"}
-    write("q.jsonl", [{"id": f"q{n}", "question": f"Question {n}?", **base} for n in (1, 2)])
+    write_rows("q.jsonl", [{"id": f"q{n}", "question": f"Question {n}?", **base} for n in (1, 2)])
 
     def behave(body: dict[str, Any], _: int) -> Answer:
         said = body["messages"][-1]["content"]
@@ -77,8 +69,8 @@ def test_all_three_stages() -> None:
         annotate(*(Annotation(*one) for one in said), Annotation("q2/tiny", "cleo", None, "R"))
 
         assert "1 questions to review" in lct("review s.json --out review.jsonl").output
-        [row] = rows("review.jsonl")
-        write("review.jsonl", [{**row, "decision": "correct", "question": "Question 3?"}])
+        [row] = read_rows("review.jsonl")
+        write_rows("review.jsonl", [{**row, "decision": "correct", "question": "Question 3?"}])
         done = lct("correct s.json review.jsonl --editor eva")
         assert done.exit_code == 0 and "1 fields of 1 questions corrected" in done.output
         again = lct("correct s.json review.jsonl --editor eva")  # applied once only
@@ -97,12 +89,12 @@ def test_all_three_stages() -> None:
     assert [row["ratings"] for row in tables["Filtering"]] == [5, 2, 3]
     assert tables["Corrections"][0] == {"field": "question", "dev": 1, "total": 1}
     assert lct("export s.json --out t.jsonl").exit_code == 0
-    assert [(row["id"], row["ratings"]) for row in rows("t.jsonl")] == [
+    assert [(row["id"], row["ratings"]) for row in read_rows("t.jsonl")] == [
         ("q1/tiny", [4, 5]),
         ("q2@2/tiny", [3]),
     ]
     assert lct("export s.json --out h.jsonl --format history").exit_code == 0
-    assert rows("h.jsonl")[0]["changes"]["question"] == {"old": "Question 2?", "new": "Question 3?"}
+    assert read_rows("h.jsonl")[0]["changes"]["question"] == {"old": "Question 2?", "new": "Question 3?"}
 
 
 def test_a_model_that_does_not_answer_leaves_the_study_as_it_was() -> None:
@@ -123,7 +115,7 @@ def test_annotations_go_from_one_copy_to_another() -> None:
     assert lct("export a.json --out a.jsonl --format annotations").exit_code == 0
     done = lct("import b.json a.jsonl")
     assert done.exit_code == 0 and "1 new or changed annotations of 1 read" in done.output
-    write("a.jsonl", [{**rows("a.jsonl")[0], "rating": 5}])
+    write_rows("a.jsonl", [{**read_rows("a.jsonl")[0], "rating": 5}])
     done = lct("import b.json a.jsonl")
     assert done.exit_code == 2 and "--replace" in done.output
     assert lct("import b.json a.jsonl --replace").exit_code == 0
@@ -150,7 +142,7 @@ def test_a_rating_withdrawn_in_potato_leaves_the_study() -> None:
         ("q3/small", "ben", ""),
     ]
     assert lct("export s.json --out t.jsonl").exit_code == 0
-    assert [row["id"] for row in rows("t.jsonl")] == ["q1/small", "q3/small"]
+    assert [row["id"] for row in read_rows("t.jsonl")] == ["q1/small", "q3/small"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +173,7 @@ def test_a_rating_withdrawn_in_potato_leaves_the_study() -> None:
 )
 def test_bad_input_is_one_line(words: str, message: str) -> None:
     make_study(STUDY)
-    write("q.jsonl", [{"id": "q", "question": "Q?", "reference": "R"}])
+    write_rows("q.jsonl", [{"id": "q", "question": "Q?", "reference": "R"}])
     before = STUDY.read_bytes()
     done = lct(words)
     assert STUDY.read_bytes() == before
@@ -193,14 +185,14 @@ def test_the_first_command_can_be_given_again() -> None:
     """After a mistake in it, when nothing changed, and after a correction."""
     row = {"id": "q", "question": "Q?", "reference": "R", "document": "d"}
     answers = [{"model": "m", "text": "A"}]
-    write("q.jsonl", [{**row, "candidates": answers}])
+    write_rows("q.jsonl", [{**row, "candidates": answers}])
     given = "prepare s.json --questions q.jsonl --scale orca_text"
     done = lct(given)
     assert done.exit_code == 2 and "document d is missing" in done.output and not STUDY.exists()
     given += " --documents docs"
     assert "1 new questions, 1 new candidates" in lct(given).output
     assert "0 new questions, 0 new candidates" in lct(given).output
-    write("r.jsonl", [{"question_id": "q", "decision": "correct", "reference": "R2"}])
+    write_rows("r.jsonl", [{"question_id": "q", "decision": "correct", "reference": "R2"}])
     assert lct("correct s.json r.jsonl --editor eva").exit_code == 0
     done = lct(given)
     assert done.exit_code == 0 and "0 new questions, 0 new candidates" in done.output
@@ -208,7 +200,7 @@ def test_the_first_command_can_be_given_again() -> None:
     assert [(one.reference, one.version) for one in study.questions()] == [("R2", 2)]
     assert study.candidates(current=True) == []
     # An answer to the corrected question would not count.
-    write("q.jsonl", [{**row, "candidates": [*answers, {"model": "n", "text": "B"}]}])
+    write_rows("q.jsonl", [{**row, "candidates": [*answers, {"model": "n", "text": "B"}]}])
     done = lct(given)
     assert done.exit_code == 2 and "reference of question q differs from version 2" in done.output
 
@@ -226,8 +218,8 @@ def test_an_export_can_be_compared_with_a_judge() -> None:
     """The version of a question is a number, but not a rating."""
     make_study(STUDY, said=[Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 5)])
     assert lct("export s.json --out t.jsonl").exit_code == 0
-    judged = [{"id": row["id"], "cluster": row["question_id"], "judge": 4} for row in rows("t.jsonl")]
-    write("j.jsonl", judged)
+    judged = [{"id": row["id"], "cluster": row["question_id"], "judge": 4} for row in read_rows("t.jsonl")]
+    write_rows("j.jsonl", judged)
     assert set(read_ratings([Path("t.jsonl"), Path("j.jsonl")]).ratings) == {"people", "judge"}
 
 
@@ -246,4 +238,4 @@ def test_annotators_far_from_the_gold_ratings_are_left_out() -> None:
     ]
     done = lct("export s.json --out t.jsonl --gold gold --min-pearson 0.5")
     assert "without 2 annotators of a document: ben/d1, cleo/d1" in done.output
-    assert [row["ratings"] for row in rows("t.jsonl")] == [[n] for n in said["ana"]]
+    assert [row["ratings"] for row in read_rows("t.jsonl")] == [[n] for n in said["ana"]]

@@ -1,12 +1,12 @@
 """Label quality: chunks are drawn, people label them in POTATO, and the labels go to the build that compares them."""
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
 from annotation_study import answer_potato
+from json_lines import read_rows, write_rows
 from typer.testing import CliRunner
 
 from long_context_tasks.annotation import open_study
@@ -23,10 +23,6 @@ def lct(*words: Any) -> Any:
     return CliRunner().invoke(app, list(map(str, words)))
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def paragraph(number: int) -> str:
     return f"Paragraph {number} tells of Anne and of Jane. " + "The rain goes on and on. " * 40
 
@@ -40,8 +36,7 @@ def study(tmp_path: Path) -> Path:
         for domain in ("books", "debates")
         for many in (4, 8)
     ]
-    file = tmp_path / "cases.jsonl"
-    file.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    file = write_rows(tmp_path / "cases.jsonl", cases)
     drawn = tmp_path / "chunks.jsonl"
     done = lct("annotate", "draw", file, "--n", 4, "--chunk-tokens", 300, "--out", drawn)
     assert done.exit_code == 0 and "recall books: 4 chunks" in done.output, done.output
@@ -52,7 +47,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_chunks_are_drawn_by_a_seed_and_each_once(study: Path, tmp_path: Path) -> None:
-    drawn = rows(tmp_path / "chunks.jsonl")
+    drawn = read_rows(tmp_path / "chunks.jsonl")
     assert [row["domain"] for row in drawn] == ["books"] * 4 + ["debates"] * 4
     assert {row["question"] for row in drawn} == {"List every name."}
     known = {paragraph(number).strip() for number in range(8)}
@@ -61,18 +56,18 @@ def test_chunks_are_drawn_by_a_seed_and_each_once(study: Path, tmp_path: Path) -
     for seed, same in ((0, True), (1, False)):
         words = ("--n", 4, "--chunk-tokens", 300, "--seed", seed, "--out", tmp_path / "again.jsonl")
         lct("annotate", "draw", tmp_path / "cases.jsonl", *words)
-        assert (rows(tmp_path / "again.jsonl") == drawn) is same
+        assert (read_rows(tmp_path / "again.jsonl") == drawn) is same
     # Eight chunks there are, though twelve stand in the contexts.
     lct("annotate", "draw", tmp_path / "cases.jsonl", "--chunk-tokens", 300, "--out", tmp_path / "all.jsonl")
-    assert len(rows(tmp_path / "all.jsonl")) == 2 * 8
+    assert len(read_rows(tmp_path / "all.jsonl")) == 2 * 8
 
 
 def test_labels_written_in_potato_go_to_the_build(study: Path, tmp_path: Path) -> None:
     potato, out = tmp_path / "potato", tmp_path / "hand.jsonl"
     done = lct("annotate", "export", study, "--format", "potato", "--out", potato)
     assert done.exit_code == 0 and "8 items" in done.output, done.output
-    items = rows(potato / "data" / "items.jsonl")
-    for item, drawn in zip(items, rows(tmp_path / "chunks.jsonl"), strict=True):
+    items = read_rows(potato / "data" / "items.jsonl")
+    for item, drawn in zip(items, read_rows(tmp_path / "chunks.jsonl"), strict=True):
         assert (item["question"], item["reference"]) == ("List every name.", drawn["reference"])
     [labels, _] = yaml.safe_load((potato / "config.yaml").read_text())["annotation_schemes"]
     assert labels["annotation_type"] == "text" and "Write each label on a line" in labels["description"]
@@ -87,7 +82,7 @@ def test_labels_written_in_potato_go_to_the_build(study: Path, tmp_path: Path) -
     done = lct("annotate", "import", study, potato)
     assert done.exit_code == 0 and "4 new or changed annotations of 4 read" in done.output, done.output
     assert lct("annotate", "export", study, "--format", "labels", "--out", out).exit_code == 0
-    assert [(row["annotator"], row["labels"]) for row in rows(out)] == [
+    assert [(row["annotator"], row["labels"]) for row in read_rows(out)] == [
         ("ana", ["Anne", "Jane"]),
         ("ben", ["Anne", "Jane"]),
         ("ana", ["None"]),

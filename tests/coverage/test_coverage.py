@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from both_hosts import write_published_files
-from ethic_oracle import answer, oracle, write_documents, write_rows
+from ethic_oracle import answer, oracle, write_documents
+from json_lines import write_rows
 from judge_server import Answer, Behave, judge_server
 from typer.testing import CliRunner, Result
 from written_book import sorting_cases

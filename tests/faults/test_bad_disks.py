@@ -12,6 +12,7 @@ import pytest
 from annotation_study import make_study
 from collected_runs import Run, simple, write_lm_eval
 from file_server import file_server
+from json_lines import write_rows
 from judge_server import judge_server
 from kills import ALL
 from needs import needs
@@ -70,20 +71,19 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "books").mkdir()
     (folder / "books" / "0.txt").write_text("\n\n".join(paragraphs(400)), encoding="utf-8")
     pairs = [{"ref": f"she saw the {n} boats", "hyp": f"she saw a {n} boats"} for n in range(30)]
-    (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    write_rows(folder / "pairs.jsonl", pairs)
     (folder / "said.txt").write_text("She saw the boats and the harbour, and went home. " * 400)
     rows = [
         {"id": f"q{n}", "question": f"What is {n}?", "reference": "a", "candidate": "b", "ratings": [1, 4]}
         for n in range(60)
     ]
-    (folder / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(folder / "rated.jsonl", rows)
     for model in ("owl", "crow"):
         write_lm_eval(folder / "runs", Run(simple([1.0, 0.0] * 30), model=model))
     saved_checkpoint(folder / "checkpoint")
     save_tiny_lm(folder / "lm")
     for part, seed in (("train", 0), ("dev", 9)):
-        rated = rows_of(rated_items(8, seed))
-        (folder / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rated))
+        write_rows(folder / f"{part}.jsonl", rows_of(rated_items(8, seed)))
     said = [Annotation("q1/small", name, 3) for name in ("ana", "ben", "cleo")]
     make_study(folder / "study.json", said=said)
     for data in published_data(folder / "published"):

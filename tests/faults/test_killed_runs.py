@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from both_hosts import configs_for_the_server
+from json_lines import write_rows
 from kills import ALL, Command, killed_and_finished, moments
 from needs import needs
 from orca_training import files_of, rated_items, rows_of
@@ -31,15 +32,10 @@ MODELS = ("transformers.models.llama.modeling_llama", "peft")
 CASES, IN_FLIGHT = 24, 4
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def test_a_killed_training_goes_on(tmp_path: Path) -> None:
     model = make_tiny_model(tmp_path / "model", max_position_embeddings=256)
-    train = write(tmp_path / "train.jsonl", rows_of(rated_items(40)))
-    dev = write(tmp_path / "dev.jsonl", rows_of(rated_items(8, 9)))
+    train = write_rows(tmp_path / "train.jsonl", rows_of(rated_items(40)))
+    dev = write_rows(tmp_path / "dev.jsonl", rows_of(rated_items(8, 9)))
     words = ["lct", "orca", "train", "--train", train, "--dev", dev, "--model", model, "--device", "cpu"]
     words += ["--epochs", 10, "--batch-size", 10, "--lora-rank", 2, "--head", "beta"]
 

@@ -1,6 +1,5 @@
 """A tiny training, and one that is killed at a chosen moment, for the tests of training."""
 
-import json
 import multiprocessing
 import os
 import random
@@ -10,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from json_lines import read_rows
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.train.plan import Stage, TrainSettings
@@ -74,7 +75,7 @@ def tiny_training(model: Path, output: Path, scenario: int = 1, **changes: Any) 
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return read_rows(folder / "log.jsonl")
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from json_lines import read_rows, write_rows
 from orca_checkpoints import saved_checkpoint
-from orca_commands import bad, good, read, write
+from orca_commands import bad, good
 from orca_training import killed_at, log_of, rated_items, rows_of
 
 TRAIN = rows_of(rated_items(8))
@@ -21,9 +22,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, tiny_lm_folder: Path) -> Pat
     folder = tmp_path_factory.mktemp("orca")
     (folder / "lm").symlink_to(tiny_lm_folder)
     saved_checkpoint(folder / "judge")
-    write(folder / "train.jsonl", TRAIN)
-    write(folder / "dev.jsonl", rows_of(rated_items(6, 9)))
-    write(folder / "judged.jsonl", rows_of([*rated_items(8), *rated_items(6, 9), *rated_items(4, 5)]))
+    write_rows(folder / "train.jsonl", TRAIN)
+    write_rows(folder / "dev.jsonl", rows_of(rated_items(6, 9)))
+    write_rows(folder / "judged.jsonl", rows_of([*rated_items(8), *rated_items(6, 9), *rated_items(4, 5)]))
     return folder
 
 
@@ -57,7 +58,7 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
     assert "Spearman's rho" in told.output and "variance: MAE" in told.output
     assert "95 % interval over 4 questions" in told.output
     assert "note: 4 questions are too few for an interval" in told.output
-    rows = read(tmp_path / "scored.jsonl")
+    rows = read_rows(tmp_path / "scored.jsonl")
     assert [row["id"] for row in rows] == [row["id"] for row in TRAIN]
     assert 0 <= rows[0]["low_orca"] <= rows[0]["rating_orca"] <= rows[0]["high_orca"] <= 1
     assert len(rows[0]["params"]) == 2 and rows[0]["variance_orca"] > 0
@@ -71,7 +72,7 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
 def test_a_known_threshold_clamps(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "scored.jsonl"
     said = good(*score(place), "--threshold", "0.9", "-o", out)
-    rows = read(out)
+    rows = read_rows(out)
     clamped = [row["rating_orca_clamped"] for row in rows]
     assert clamped == [
         0.0 if mean < 0.125 else 1.0 if mean > 0.875 else mean
@@ -86,10 +87,10 @@ def test_clamping_that_cannot_help_or_cannot_be_decided(place: Path, tmp_path: P
     # The predictions are the ratings, so no threshold is better than none.
     scores = [json.loads(line) for line in good(*score(place)).stdout.splitlines()]
     right = [{**row, "ratings": [1 + 4 * row["rating_orca"]]} for row in scores]
-    dev = write(tmp_path / "dev.jsonl", right)
+    dev = write_rows(tmp_path / "dev.jsonl", right)
     assert "the threshold is 0" in good(*score(place), "--dev", dev, "-o", out).output
     alike = [{**TRAIN[0], "id": str(n), "ratings": [n]} for n in (1, 3, 5)]
-    dev = write(tmp_path / "alike.jsonl", alike)
+    dev = write_rows(tmp_path / "alike.jsonl", alike)
     said = good(*score(place), "--dev", dev, "-o", out).output
     assert "all predicted means of the development part are equal" in said
     assert "variance of 0.05000000" in said
@@ -99,9 +100,9 @@ def test_controls_read_another_reference_or_none(place: Path, tmp_path: Path) ->
     told = good(*score(place), "--controls", "-o", tmp_path / "scored.jsonl").output
     for name in ("orca", "mismatched reference", "no reference", "lengths only"):
         assert name in told.partition("Compared with shortcuts")[2]
-    first = read(tmp_path / "scored.jsonl")[0]
+    first = read_rows(tmp_path / "scored.jsonl")[0]
     other = next(row["reference"] for row in TRAIN if row["reference"] != first["reference"])
-    write(tmp_path / "other.jsonl", [{**TRAIN[0], "reference": other}])
+    write_rows(tmp_path / "other.jsonl", [{**TRAIN[0], "reference": other}])
     [again] = good(*score(tmp_path, "other", place / "judge")).stdout.splitlines()
     assert json.loads(again)["rating_orca"] == pytest.approx(first["rating_orca_mismatched"], abs=1e-6)
     assert first["rating_orca_mismatched"] != first["rating_orca"] != first["rating_orca_without_reference"]
@@ -177,7 +178,7 @@ def test_stages_one_after_the_other(place: Path, tmp_path: Path) -> None:
 def test_bad_training_data_cost_nothing(
     place: Path, tmp_path: Path, rows: list[dict[str, Any]], message: str
 ) -> None:
-    rated = write(tmp_path / "rated.jsonl", rows)
+    rated = write_rows(tmp_path / "rated.jsonl", rows)
     assert message in bad(*train(place, tmp_path / "out", *from_model(place), "--train", rated))
     assert not (tmp_path / "out").exists()
 
@@ -232,7 +233,7 @@ def test_bad_options_of_score_write_nothing(
     places |= {"headless": tmp_path / "headless", "here": tmp_path}
     words = [str(option).format(**places) for option in options]
     assert message in bad(*score(place), *words)
-    assert read(place / "train.jsonl") == TRAIN
+    assert read_rows(place / "train.jsonl") == TRAIN
     assert [path.name for path in tmp_path.iterdir()] == ["headless"]
 
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from orca_commands import bad, good, read, write
+from json_lines import read_rows, write_rows
+from orca_commands import bad, good
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
@@ -26,11 +27,11 @@ SOURCE = [
 
 
 def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
-    source = write(tmp_path / "rated.jsonl.gz", SOURCE)
+    source = write_rows(tmp_path / "rated.jsonl.gz", SOURCE)
     said = good("data", source, "-o", tmp_path / "out.jsonl").output
     assert "1 answers left out: the question is marked as flawed" in said
     assert "1 rationales went to `feedback`" in said and "give --keep-rationale" in said
-    rows = read(tmp_path / "out.jsonl")
+    rows = read_rows(tmp_path / "out.jsonl")
     assert [row["ratings"] for row in rows] == [[1.0, 5.0], [3.0], [1.0, 3.0]]  # a zero stays, as the lowest
     assert [row["ratings_given"] for row in rows] == [[0, 1], [2.5], [1, 3]]
     # What a rater said tells the rating, so the model must not read it.
@@ -38,18 +39,21 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
     good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--keep-improper")
-    assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", *[None] * 3]
+    assert [row["rationale"] for row in read_rows(tmp_path / "kept.jsonl")] == [
+        "Wrong, no points.",
+        *[None] * 3,
+    ]
     assert f"{source}, row 1: the id 'a' also belongs to {source}, row 1" in bad(
         "data", source, source, "-o", tmp_path / "no"
     )
-    other = write(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])
+    other = write_rows(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])
     assert f"{other}, row 2: the id 'b' also belongs to {source}, row 2" in bad(
         "data", source, other, "-o", tmp_path / "no"
     )
     assert "no source" in bad("data", "-o", tmp_path / "no")
-    empty = write(tmp_path / "empty.jsonl", [])
+    empty = write_rows(tmp_path / "empty.jsonl", [])
     assert f"no rows in {empty}" in bad("data", empty, "-o", tmp_path / "no")
-    unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
+    unrated = write_rows(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
     assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
     assert "Missing option '--out'" in bad("data", source)
     assert "--raters goes with --published" in bad("data", "-o", tmp_path / "no", "--raters", "gold")
@@ -63,7 +67,7 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
          "rationale": None}
         for number in range(60)
     ]  # fmt: skip
-    source = write(tmp_path / "rated.jsonl", rows)
+    source = write_rows(tmp_path / "rated.jsonl", rows)
     said = good("data", source, "--split", "questions", "-o", tmp_path / "q").output
     assert "5 splits by questions" in said
     assert (
@@ -92,12 +96,12 @@ def test_a_training_part_of_one_class_is_refused_before_anything_is_written(tmp_
         {**SOURCE[1], "id": str(number), "question": f"Q{number}", "ratings": [3], "candidate_model": f"m{number % 3}"}
         for number in range(20)
     ]  # fmt: skip
-    same = write(tmp_path / "same.jsonl", rows)
+    same = write_rows(tmp_path / "same.jsonl", rows)
     for split in ("questions", "models"):
         said = bad("data", same, "--split", split, "--held-out", "1", "-o", tmp_path / "parts")
         assert "split_0" in said and "one class only" in said and "nothing is written" in said
     rows[0]["ratings"] = [4]
-    once = write(tmp_path / "once.jsonl", rows)
+    once = write_rows(tmp_path / "once.jsonl", rows)
     # One of the models has the one other rating, so that it is in no training part without that model.
     assert "its training part" in bad(
         "data", once, "--split", "models", "--held-out", "1", "-o", tmp_path / "parts"
@@ -134,7 +138,7 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
 
 
 def test_no_source_is_written_over(tmp_path: Path) -> None:
-    source = write(tmp_path / "rated.jsonl", SOURCE)
+    source = write_rows(tmp_path / "rated.jsonl", SOURCE)
     before = source.read_bytes()
     assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
     assert source.read_bytes() == before

@@ -1,6 +1,5 @@
 """Agreement, clamping and files of scored answers, by hand and by property."""
 
-import json
 import math
 import statistics
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from json_lines import write_rows
 
 from long_context_tasks.orca import OrcaItem, item_agreement
 from long_context_tasks.orca.metrics import (
@@ -72,7 +72,7 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
     ]
     path = tmp_path / "final_result.jsonl"
     rows = result_rows(items, scores)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     assert rows[0]["note"] == "kept" and rows[1]["dropped_context_tokens"] == 7
     assert "rating_ground_truth" not in rows[2] and rows[3]["reason"] == "does_not_fit"
     back = read_results(path)
@@ -103,7 +103,7 @@ def test_released_results_are_brought_to_one_scale(tmp_path: Path, known_by: str
     folder = tmp_path / "inference" / "dev"
     folder.mkdir(parents=True)
     path = folder / "final_result.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     assert [(row.truth, row.truth_variance) for row in read_results(path)] == [(0.0, 0.25), (1.0, None)]
 
 

@@ -1,12 +1,12 @@
 """Input, heads, metrics, clamping and scores against the outputs of the official code, case by case."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from json_lines import write_rows
 from lazy_modules import torch
 from orca_lazy import heads, scorer
 from vector_rows import vector_rows
@@ -156,9 +156,7 @@ def test_runs_of_the_clamping_program(shared: Path, tmp_path: Path) -> None:
         splits = {}
         for name, rows in row["splits"].items():
             (folder / name).mkdir(parents=True)
-            path = folder / name / "final_result.jsonl"
-            path.write_text("".join(json.dumps(each) + "\n" for each in rows))
-            splits[name] = read_results(path)
+            splits[name] = read_results(write_rows(folder / name / "final_result.jsonl", rows))
         threshold = row["var_threshold"]
         if threshold is None:
             dev = splits["dev"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
+from correctness_data import mean_of, rated_answers, scores_of, write_splits
+from json_lines import read_rows, write_rows
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -142,9 +143,7 @@ def orca_files(tmp_path: Path, folder: Path, *, clamped: tuple[int, ...] = (), s
     for number in range(3):
         place = tmp_path / "scored" / f"split_{number}"
         place.mkdir(parents=True)
-        rows = [
-            json.loads(line) for line in (folder / f"split_{number}" / "test.jsonl").read_text().splitlines()
-        ]
+        rows = read_rows(folder / f"split_{number}" / "test.jsonl")
         write_rows(
             place / "test.jsonl",
             [

@@ -1,6 +1,5 @@
 """Judges beside each other over splits: figures by hand, what is missing, what a fusion sees, what cannot be read."""
 
-import json
 import math
 import statistics
 from dataclasses import replace
@@ -9,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
+from correctness_data import mean_of, rated_answers, scores_of, write_splits
+from json_lines import read_rows, write_rows
 from lazy_modules import Lazy
 
 from long_context_tasks.orca.splits import SplitItems, read_splits
@@ -142,8 +142,7 @@ def test_spread_of_a_figure_that_a_split_lacks() -> None:
 def test_splits_that_cannot_be_used(tmp_path: Path, change: Any, message: str) -> None:
     folder = write_splits(tmp_path / "s", ROWS)
     path = folder / "split_1" / "test.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    write_rows(path, change(rows))
+    write_rows(path, change(read_rows(path)))
     with pytest.raises(InputError, match=message):
         read_splits(folder)
 

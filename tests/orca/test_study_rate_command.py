@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from correctness_data import rated_answers, write_rows
+from correctness_data import rated_answers
+from json_lines import read_rows, write_rows
 from judge_server import Answer, judge_server
-from orca_commands import good, orca, read
+from orca_commands import good, orca
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
-
-
-def lct(*arguments: object) -> Result:
-    return orca(*arguments)
 
 
 def compare(*arguments: object) -> Result:
@@ -68,17 +65,17 @@ def test_judges_conditions_and_baselines_in_one_file(tmp_path: Path, answers: Pa
             ),
             *("--condition", "without_question, with_context"),
         )
-        done = lct(*arguments)
+        done = orca(*arguments)
         assert done.exit_code == 0, done.output
         first = (tmp_path / "r.jsonl").read_bytes()
         calls = len(server.bodies)
         assert len(asked(server)) == 24
-        again = lct(*arguments)
+        again = orca(*arguments)
         assert again.exit_code == 0 and len(server.bodies) == calls and "0 new replies" in again.output
     # Nothing is asked, so the judge need not even be there.
-    assert lct(*arguments).exit_code == 0
+    assert orca(*arguments).exit_code == 0
     assert (tmp_path / "r.jsonl").read_bytes() == first
-    found = read(tmp_path / "r.jsonl")
+    found = read_rows(tmp_path / "r.jsonl")
     assert list(found[0]) == [
         *("id", "cluster", "rouge_l", "exact_match"),
         *("one:with_context", "one:without_question", "two:with_context", "two:without_question", "scales"),
@@ -98,13 +95,13 @@ def test_judges_conditions_and_baselines_in_one_file(tmp_path: Path, answers: Pa
 def test_all_is_every_condition_and_the_wording_is_named(tmp_path: Path, answers: Path) -> None:
     with judge_server(lambda *_: Answer("Score: 3")) as server:
         file = judge_file(tmp_path / "j.yaml", server.url)
-        done = lct(
+        done = orca(
             *("rate", answers, "--judge", file, "--condition", "all", "--wording", "modified"),
             *("-o", tmp_path / "r.jsonl", "--seeds", "1,2"),
         )
         assert done.exit_code == 0, done.output
         assert all("expert LLM judge" in text for text in asked(server))
-    [first, *_] = read(tmp_path / "r.jsonl")
+    [first, *_] = read_rows(tmp_path / "r.jsonl")
     names = [
         f"j:{name}:modified"
         for name in ("with_context", "without_transcription", "without_context", "without_question")
@@ -125,9 +122,9 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, answers: Path) -> None:
     with judge_server(behave) as server:
         file = judge_file(tmp_path / "j.yaml", server.url, "retries: 0\n")
         arguments = ("rate", answers, "--judge", file, "-o", tmp_path / "r.jsonl")
-        done = lct(*arguments)
+        done = orca(*arguments)
         assert done.exit_code == 1 and "2 endpoint_failed" in done.output
-        assert [row["j:without_transcription"] for row in read(tmp_path / "r.jsonl")] == [
+        assert [row["j:without_transcription"] for row in read_rows(tmp_path / "r.jsonl")] == [
             5,
             5,
             5,
@@ -137,9 +134,9 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, answers: Path) -> None:
         ]
         broken.set()
         before = len(asked(server))
-        assert lct(*arguments).exit_code == 0
+        assert orca(*arguments).exit_code == 0
         assert len(asked(server)) == before + 2
-    assert [row["j:without_transcription"] for row in read(tmp_path / "r.jsonl")] == [5] * 6
+    assert [row["j:without_transcription"] for row in read_rows(tmp_path / "r.jsonl")] == [5] * 6
 
 
 def test_baselines_need_no_judge(tmp_path: Path) -> None:
@@ -148,15 +145,15 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         {"id": 1, "question": "Q", "reference": "The owl / a fox", "candidate": "Fox."},
         {"id": 2, "question": "Q", "reference": "owl", "candidate": "the fox"},
     ]
-    done = lct("rate", write_rows(tmp_path / "a.jsonl", made), "--baselines", "-o", tmp_path / "r.jsonl")
+    done = orca("rate", write_rows(tmp_path / "a.jsonl", made), "--baselines", "-o", tmp_path / "r.jsonl")
     assert done.exit_code == 0, done.output
-    found = read(tmp_path / "r.jsonl")
+    found = read_rows(tmp_path / "r.jsonl")
     assert [row["exact_match"] for row in found] == [1, 0]
     assert [row["rouge_l"] for row in found] == [pytest.approx(2 / 3), 0]
     assert found[0]["cluster"] == found[1]["cluster"] != "Q"
     made[0]["reference"] = "梟"
-    done = lct("rate", write_rows(tmp_path / "a.jsonl", made), "--baselines", "-o", tmp_path / "r.jsonl")
-    assert done.exit_code == 1 and read(tmp_path / "r.jsonl")[0]["rouge_l"] is None
+    done = orca("rate", write_rows(tmp_path / "a.jsonl", made), "--baselines", "-o", tmp_path / "r.jsonl")
+    assert done.exit_code == 1 and read_rows(tmp_path / "r.jsonl")[0]["rouge_l"] is None
 
 
 @pytest.mark.parametrize(
@@ -182,7 +179,7 @@ def test_bad_input_costs_nothing(
     tmp_path: Path, answers: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "orca.yaml").write_text(f"model: {tmp_path}\nkind: orca\nrevision: x\n")
-    twice = write_rows(tmp_path / "twice.jsonl", [*read(answers), read(answers)[0]])
+    twice = write_rows(tmp_path / "twice.jsonl", [*read_rows(answers), read_rows(answers)[0]])
     judge = judge_file(tmp_path / "j.yaml", "http://127.0.0.1:9/v1")
     places = {
         "answers": answers,
@@ -192,7 +189,7 @@ def test_bad_input_costs_nothing(
         "here": tmp_path,
     }
     words = [word.format(**places) for word in arguments]
-    done = lct("rate", *([] if "-o" in words else ["-o", tmp_path / "r.jsonl"]), *words)
+    done = orca("rate", *([] if "-o" in words else ["-o", tmp_path / "r.jsonl"]), *words)
     assert done.exit_code == 2 and message in done.output, done.output
     assert not (tmp_path / "r.jsonl").exists()
 
@@ -200,12 +197,12 @@ def test_bad_input_costs_nothing(
 @pytest.mark.vectors
 def test_the_published_judges_of_elitr_bench(shared: Path, tmp_path: Path) -> None:
     data = shared / "data"
-    done = lct("rate", "--published", "elitr_bench", "-o", tmp_path / "p.jsonl", "--data-dir", data)
+    done = orca("rate", "--published", "elitr_bench", "-o", tmp_path / "p.jsonl", "--data-dir", data)
     assert done.exit_code == 0, done.output
     more = ("--raters", "gold", "--data-dir", data, "-o", tmp_path / "gold.jsonl")
     good("data", "--published", "elitr_bench", *more)
-    found = read(tmp_path / "p.jsonl")
-    assert [row["id"] for row in found] == [row["id"] for row in read(tmp_path / "gold.jsonl")]
+    found = read_rows(tmp_path / "p.jsonl")
+    assert [row["id"] for row in found] == [row["id"] for row in read_rows(tmp_path / "gold.jsonl")]
     assert len(found) == 390 and list(found[0]) == ["id", "cluster", "gpt-4", "prometheus", "scales"]
     assert {row["prometheus"] for row in found} == {2, 4, 6, 8, 10}
     assert {row["gpt-4"] for row in found} == set(range(1, 11))

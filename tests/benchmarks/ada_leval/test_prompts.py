@@ -1,7 +1,6 @@
 """What is sent, to the byte."""
 
 import itertools
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_lines import read_rows
 from other_tokenizers import count
 
 from long_context_tasks.benchmarks.ada_leval import prompts
@@ -20,7 +20,7 @@ _TEXT = st.text()
 
 
 def _rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    return read_rows(GOLDEN)
 
 
 @pytest.mark.parametrize("row", _rows(), ids=lambda row: row["name"])

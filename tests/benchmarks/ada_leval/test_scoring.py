@@ -11,6 +11,7 @@ import yaml
 from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
+from json_lines import read_rows
 
 from long_context_tasks.benchmarks.ada_leval import scoring
 from long_context_tasks.benchmarks.ada_leval.scoring import (
@@ -34,7 +35,7 @@ def _tsort(gold: list[int]) -> Case:
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (GOLDEN / name).read_text(encoding="utf-8").splitlines()]
+    return read_rows(GOLDEN / name)
 
 
 def _check(row: dict[str, Any], case: Case) -> None:

@@ -1,12 +1,12 @@
 """Prompts: committed texts of invented meetings to the byte, histories, and texts with braces or marks."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_lines import read_rows
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.schema import Case, InputError, Turn
@@ -28,9 +28,7 @@ def case(**inputs: Any) -> Case:
     return Case("m", "elitr_bench_qa_dev_multiturn", chosen, turns, "m")
 
 
-@pytest.mark.parametrize(
-    "row", [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
-)
+@pytest.mark.parametrize("row", read_rows(GOLDEN))
 def test_golden_prompts(row: dict[str, Any]) -> None:
     if "judge" in row:
         prompt = prompts.judge_prompt(*row["texts"], judge=row["judge"], language=row["language"])

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from json_lines import write_rows
 from judge_server import Answer, JudgeServer, judge_server
 from typer.testing import CliRunner
 
@@ -81,10 +82,6 @@ def write_documents(folder: Path, seed: int = 1, paragraphs: int = MANY) -> Path
     (folder / "law").mkdir()
     write_rows(folder / "law" / "opinions.jsonl", opinions(rng))
     return folder
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def study(rng: random.Random, number: int, included: bool = True) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from ethic_oracle import (
     paragraph,
     user_messages,
     write_documents,
-    write_rows,
 )
+from json_lines import write_rows
 
 from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring

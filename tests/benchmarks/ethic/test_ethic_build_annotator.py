@@ -21,8 +21,8 @@ from ethic_oracle import (
     oracle,
     study,
     user_messages,
-    write_rows,
 )
+from json_lines import write_rows
 from judge_server import Answer
 
 from long_context_tasks.benchmarks import catalogue

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_lines import write_rows
 
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     first_sentences,
@@ -152,7 +153,7 @@ def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:
         ("law", []),
     ]
     made = [{"domain": domain, "passage": "x", "labels": labels} for domain, labels in rows]
-    path.write_text("".join(json.dumps(row) + "\n" for row in made))
+    write_rows(path, made)
     read = [list(chunk.labels) for chunk in read_labelled_chunks(path)]
     assert read == [["1204", "36"], ["Darcy", "O\u2019Neil"], ["922g"], []]
     for (domain, labels), own in zip(rows, read, strict=True):

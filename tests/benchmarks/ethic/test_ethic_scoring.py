@@ -1,6 +1,5 @@
 """Responses to scores: official and repaired, what is counted with a reason, and laws that hold for any text."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import yaml
 from hang_guard import hang_guard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_lines import read_rows
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
@@ -18,7 +18,7 @@ from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
 
 GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"
-ROWS = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+ROWS = read_rows(GOLDEN)
 TEXTS = st.text(alphabet=st.sampled_from("Aa1 2٣.,;:\n-[]()<>None*Core IDs:Segment")) | st.text()
 
 
