@@ -90,6 +90,7 @@ class JudgeConfig(Checked):
     base_url: str | None = None
     api_key_env: _Variable | None = None
     api: Literal["chat", "completions"] = "chat"  # completions: the prompt is sent without a chat template
+    engine: Literal["hf", "vllm"] = "hf"  # only for local
     prompt_template: _Template | None = None  # wraps a single user message
     revision: _Text | None = None  # distinguishes two models with the same name; part of the storage key
     # temperature, top_p, max_tokens: None for the endpoint's defaults
@@ -213,8 +214,8 @@ class JudgeConfig(Checked):
 
     @property
     def transport(self) -> str | None:
-        """API of an endpoint, which may affect replies."""
-        return None if self.in_process else self.api
+        """Engine or API, which may affect replies."""
+        return self.engine if self.in_process else self.api
 
     def description(self) -> dict[str, Any]:
         """Return the settings that can change a verdict, for results; without URL and key."""
@@ -224,7 +225,7 @@ class JudgeConfig(Checked):
         )
         row = {**{name: getattr(self, name) for name in names}, "seeds": list(self.seeds)}
         if self.in_process:
-            row["api"] = None
+            row |= {"api": None, "engine": self.engine}
         more = {name: getattr(self, name) for name in ("logprobs", "thinking", "split_messages")}
         return row | {name: value for name, value in more.items() if value is not None}
 

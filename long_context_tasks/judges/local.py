@@ -1,9 +1,10 @@
-"""A judge in this process, on transformers."""
+"""A judge in this process, on transformers or vLLM; vLLM occupies the GPU until the process ends."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from long_context_tasks.judges.config import Draw, JudgeConfig
@@ -14,7 +15,7 @@ from long_context_tasks.schema import InputError, Message
 MAX_TOKENS = 1024  # reply limit if the judge file sets none
 
 
-def load_local_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
+def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
     """Load the judge's model and return a function that generates replies.
 
     Each row of a batch has its own random generator, seeded by the judge's seed, the attempt and the prompt.
@@ -35,7 +36,12 @@ def load_local_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
 
 
 def check_local_judge(config: JudgeConfig) -> None:
-    """Check the model's configuration and tokenizer without loading the weights."""
+    """Check the engine and the model's configuration and tokenizer without loading the weights."""
+    if config.engine == "vllm" and find_spec("vllm") is None:
+        raise InputError(
+            f"judge {config.name}: vLLM is not installed; install it in this environment, use engine: hf, or start the model "
+            "as a server (kind: openai)"
+        )
     with named_failures(config):
         from transformers import AutoConfig, AutoTokenizer
 
@@ -49,8 +55,8 @@ def named_failures(config: JudgeConfig) -> Iterator[None]:
         yield
     except ImportError as error:
         raise InputError(
-            f"judge {config.name}: a local judge needs torch and transformers in this environment; install them, or start "
-            "the model as a server (kind: openai)"
+            f"judge {config.name}: a local judge needs {'vllm' if config.engine == 'vllm' else 'torch and transformers'} in this "
+            "environment; install it, or start the model as a server (kind: openai)"
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(
@@ -80,7 +86,7 @@ def _generate_batch(
     import torch
     from transformers import GenerationConfig, LogitsProcessorList
 
-    texts, special = _prompt_texts(tokenizer, prompts, config)
+    texts, special = prompt_texts(tokenizer, prompts, config)
     inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
     own = model.generation_config
     plan = GenerationConfig(  # type: ignore[no-untyped-call,unused-ignore]
@@ -116,7 +122,7 @@ def _generate_batch(
     return [Reply(*row) for row in rows]
 
 
-def _prompt_texts(
+def prompt_texts(
     tokenizer: Any, prompts: Sequence[Sequence[Message]], config: JudgeConfig
 ) -> tuple[list[str], bool]:
     """Apply the judge's own template or the model's chat template.
@@ -145,10 +151,10 @@ def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any
     steps: list[Any] = [TemperatureLogitsWarper(config.temperature)]
     if config.top_p is not None and config.top_p < 1:
         steps.append(TopPLogitsWarper(config.top_p))
-    return [*steps, _Gumbel([_row_seed(text, draw) for text in texts])]
+    return [*steps, _Gumbel([row_seed(text, draw) for text in texts])]
 
 
-def _row_seed(text: str, draw: Draw) -> int:
+def row_seed(text: str, draw: Draw) -> int:
     """Return the seed of a draw, below 2**56, from the judge's seed, the attempt and the prompt."""
     name = f"{draw.seed}/{draw.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
@@ -188,6 +194,55 @@ class _Gumbel:
         )
         gumbel = -torch.log(-torch.log(noise.clamp(1e-10, 1 - 1e-7)))
         return scores.float() + gumbel.to(scores.device)
+
+
+def load_vllm_judge(config: JudgeConfig) -> Generate:
+    """Load the judge's model with vLLM; each prompt has its own seed, as in :func:`load_hf_judge`."""
+    with named_failures(config):
+        model = _loaded_vllm(config.model)
+    tokenizer = model.get_tokenizer()
+
+    def generate(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
+        from vllm import SamplingParams
+
+        texts, special = prompt_texts(tokenizer, prompts, config)
+        tokens = [
+            {"prompt_token_ids": tokenizer(text, add_special_tokens=special)["input_ids"]} for text in texts
+        ]
+        plans = [
+            SamplingParams(
+                temperature=config.temperature or 0.0,
+                top_p=1.0 if config.top_p is None else config.top_p,
+                max_tokens=config.max_tokens or MAX_TOKENS,
+                seed=row_seed(text, draw),
+                logprobs=config.logprobs,
+            )
+            for text in texts
+        ]
+        return [_vllm_reply(output) for output in model.generate(tokens, plans, use_tqdm=False)]
+
+    return generate
+
+
+def _vllm_reply(output: Any) -> Reply:
+    [said] = output.outputs
+    # vLLM includes the sampled token even if it is not among the top ones.
+    likely = said.logprobs[0].values() if said.logprobs else ()
+    top = tuple((str(token.decoded_token), float(token.logprob)) for token in likely)
+    return Reply(
+        str(said.text), len(output.prompt_token_ids), len(said.token_ids), said.finish_reason, top or None
+    )
+
+
+@lru_cache(maxsize=1)
+def _loaded_vllm(name: str) -> Any:
+    from vllm import LLM
+
+    return LLM(model=name, trust_remote_code=False)
+
+
+def load_local_judge(config: JudgeConfig) -> Generate:
+    return load_vllm_judge(config) if config.engine == "vllm" else load_hf_judge(config)
 
 
 KIND = Kind(check=check_local_judge, load=load_local_judge)

@@ -71,6 +71,10 @@ class OrcaConfig(JudgeConfig):
     def _foreign(self) -> tuple[str, ...]:
         return (*super()._foreign(), "prompt_template", "logprobs", "rubric")
 
+    @property
+    def transport(self) -> str | None:
+        return None
+
     def description(self) -> dict[str, Any]:
         return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 

@@ -134,7 +134,7 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str
 
 EXAMPLES = {
     **{"model": "m", "name": "n", "kind": "openai", "base_url": "http://h/v1", "api_key_env": "MY_KEY"},
-    **{"api": "completions", "prompt_template": "[INST] {prompt} [/INST]", "revision": "r"},
+    **{"api": "completions", "engine": "hf", "prompt_template": "[INST] {prompt} [/INST]", "revision": "r"},
     **{"rubric": "prometheus", "seeds": [None], "temperature": None, "thinking": "<a> </a>"},
     "split_messages": None,  # only for `api: chat`
 }
