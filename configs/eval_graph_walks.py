@@ -1,6 +1,6 @@
 """GraphWalks with one command: `opencompass configs/eval_graph_walks.py`.
 
-By default: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
+By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download.
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=graph_walks_bfs_128k; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch graph_walks`)

@@ -1,6 +1,6 @@
 """Needle with one command: `opencompass configs/eval_needle.py`.
 
-By default: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
+By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download.
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=needle_plain_500
     LCT_N       cases of each task (4 by default; all, or the official subsets, if LCT_TASKS is given)

@@ -77,7 +77,7 @@ work_dir = 'outputs/{benchmark}'
 del _configs
 '''
 _SYNTHETIC = """\
-By default: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download."""
+By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download."""
 _PUBLISHED = """\
 By default: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
 Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged if a judge is named: LCT_JUDGE=judge.yaml."""

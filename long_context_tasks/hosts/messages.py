@@ -89,16 +89,19 @@ def _warn_of_long_answers(benchmark: str, tokens: int) -> None:
 
 
 def checked_model(name: str, model: str) -> str:
-    """Return a model as given; the path of a folder must exist, because hosts take any other for a name on a hub and fail late.
+    """Return a model as given; a folder must exist and hold one, because hosts take any other for a name on a hub and fail late.
 
     Args:
         name: what the model was given with, such as ``--model``.
         model: a path or a hub id.
     """
-    if model.startswith((".", "/", "~")) and not Path(model).expanduser().exists():
+    path = Path(model).expanduser()
+    if model.startswith((".", "/", "~")) and not path.exists():
         raise InputError(
             f"{name} {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
         )
+    if model and path.is_dir() and not any(path.rglob("*.json")) and not any(path.rglob("*.gguf")):
+        raise InputError(f"{name} {model}: the folder holds no model (no config.json); correct the path")
     return model
 
 
@@ -133,11 +136,19 @@ class _Hiding(logging.Formatter):
         return without_known(str(without_secrets(self._inner.format(record))))
 
 
+MORE_ROOM = (
+    "to keep them, take a shorter length, a smaller lct_answer_budget or a model with a larger window; "
+    "lct_window (LCT_WINDOW) corrects a wrong one"
+)
+
+
 def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
     """Describe the cases that got no answer; ``why`` is a verb phrase such as "do not fit the window"."""
     part = " from the first turn that does not fit" if task.is_conversation else ""
     shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
-    return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}"
+    return (
+        f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}; {MORE_ROOM}"
+    )
 
 
 NO_PARTS = "lct_split_messages is for chat models at an endpoint; leave it out"

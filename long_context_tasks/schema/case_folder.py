@@ -370,6 +370,11 @@ class CaseWriter:
                     self._parts[-1] += 1
         self.tasks[task] = {"n": len(ids), "sha256": file_sha256(path)}
         if self.shard is not None:
+            if lost := len(ids) - sum(self._parts):
+                raise InputError(
+                    f"{task}: {lost} of {len(ids)} cases are in no part, and merging shards would lose them; the builder has to "
+                    "make its cases with Work.cases, or to call begin_part of the writer first"
+                )
             self.tasks[task]["parts"] = self._parts
         return len(ids)
 

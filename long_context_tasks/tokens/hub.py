@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 
+from long_context_tasks.schema import InputError
+
 logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0  # the client waits for 23 seconds and more, for each file
@@ -37,19 +39,41 @@ def why_offline() -> str:
 
 
 @cache
-def use_local_copy_if_offline(name: str, option: str) -> None:
-    """Let this process and its children read only local copies of the hub's files if the hub does not answer.
+def check_hub_model(name: str, option: str) -> None:
+    """Check that a model is on this machine or on the hub, because hosts find out late and show pages of tracebacks.
+
+    If the hub does not answer, this process and its children read only local copies from then on.
 
     Args:
         name: a hub id; nothing is done for a folder or an empty text.
         option: what the model was given with, such as LCT_MODEL.
+
+    Raises:
+        InputError: there is neither a folder nor a local copy, and the hub does not answer or has no such model.
     """
     if not name or Path(name).expanduser().exists():
         return
     try:
-        from huggingface_hub import constants
+        from huggingface_hub import HfApi, constants, errors
     except ImportError:
         return
+    copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
+    if not copies.is_dir() and "TRANSFORMERS_CACHE" not in os.environ:
+        gone = f"{option} {name}: no such folder here, and "
+        if reason := why_offline():
+            raise InputError(
+                f"{gone}the Hugging Face hub cannot be reached ({reason}); correct the path, or fetch the model first: "
+                f"hf download {name}"
+            )
+        try:
+            HfApi().model_info(name, timeout=_SECONDS)
+        except (errors.RepositoryNotFoundError, errors.HFValidationError):
+            raise InputError(
+                f"{gone}the Hugging Face hub has no such model, or not for you; correct the path or the hub id such as "
+                "Qwen/Qwen3-8B, or give a token with hf auth login"
+            ) from None
+        except Exception:  # whatever else the hub does, the host's own client tries longer
+            return
     if not constants.HF_HUB_OFFLINE and (reason := why_offline()):
         logger.warning(
             "%s: the Hugging Face hub cannot be reached (%s), so only a local copy is read; %s also takes a folder",

@@ -24,7 +24,7 @@ from long_context_tasks.benchmarks.shards import merge_shards
 from long_context_tasks.cli import app
 from long_context_tasks.engines import Engine, engine_of
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.case_folder import Shard
+from long_context_tasks.schema.case_folder import CaseWriter, Shard
 
 pytestmark = pytest.mark.slow
 
@@ -254,4 +254,15 @@ def test_what_cannot_be_done_is_said(
     monkeypatch.chdir(tmp_path)
     code, output = run(*arguments)
     assert code == 2 and said in output, output
+    assert not list(tmp_path.iterdir())
+
+
+def test_cases_outside_a_part_are_refused(tmp_path: Path) -> None:
+    """Merging takes the cases of the parts, so the others would be lost without a word."""
+    lines = [("a", '{"id": "a"}\n'), ("b", '{"id": "b"}\n')]
+    with (
+        pytest.raises(InputError, match=r"toy_1k: 2 of 2 cases are in no part.*begin_part"),
+        CaseWriter(tmp_path / "shard", {}, Shard(1, 2)) as writer,
+    ):
+        writer.add_lines("toy_1k", lines)
     assert not list(tmp_path.iterdir())

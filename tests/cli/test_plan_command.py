@@ -61,6 +61,7 @@ def test_json_has_the_numbers_of_the_table(data: Path) -> None:
 def test_what_does_not_fit_is_named(data: Path) -> None:
     said = plan("--tasks", TASK, "--data-dir", data, "--window", "500")
     assert said.code == 0 and f"{TASK}: 3 of 3 cases do not fit the window" in said.out
+    assert "take a shorter length" in said.out
     rows = plan("--tasks", TASK, "--data-dir", data, "--window", "500", "--json").rows
     assert rows["total"]["requests"] == 0
 

@@ -297,7 +297,7 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
     code, output = run(TASK)
     assert code == 0, output[-2000:]
     assert "2 of 6 cases do not fit the window of the model (1500 (host))" in output
-    assert "4_A2, 5_A2" in output
+    assert "4_A2, 5_A2; to keep them, take a shorter length" in output
     shown = re.findall(r"\|none +\| +0\|(\w+)", output)
     assert {"strict_accuracy", "official_accuracy", "n", "coverage"} < set(shown) and "By length" in output
     assert "n_does_not_fit" in shown and "n_judge_failed" not in shown
@@ -315,19 +315,26 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
     [
         ("hf --model_args pretrained=./gone", "InputError: pretrained ./gone: no such folder; "),
         (
+            "hf --model_args pretrained=models/smol",
+            "InputError: pretrained models/smol: no such folder here, and ",
+        ),
+        ("hf --model_args pretrained={empty}", "InputError: pretrained {empty}: the folder holds no model"),
+        (
             "local-chat-completions --model_args model=m,base_url=http://127.0.0.1:{port}/v1/chat/completions",
             "InputError: http://127.0.0.1:{port} cannot be reached (",
         ),
     ],
 )
 def test_a_model_that_is_not_there_ends_the_command_in_one_line(
-    published: Path, model: str, said: str
+    published: Path, tmp_path: Path, model: str, said: str
 ) -> None:
     port = free_port()
-    words = f"lm_eval --model {model} --apply_chat_template --tasks {TASK}".format(port=port).split()
-    code, output = host_ended(words, published, {"COLUMNS": "300"})
+    places = {"port": port, "empty": tmp_path}
+    words = f"lm_eval --model {model} --apply_chat_template --tasks {TASK}".format(**places).split()
+    away = {"HF_ENDPOINT": f"http://127.0.0.1:{port}"}
+    code, output = host_ended(words, published, {"COLUMNS": "300", **away})
     assert code != 0 and "Traceback" not in output, output[-2000:]
-    assert output.strip().splitlines()[-1].startswith(said.format(port=port))
+    assert output.strip().splitlines()[-1].startswith(said.format(**places))
 
 
 def test_perplexity_is_that_of_the_whole_text(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.opencompass.console import last_error
+from long_context_tasks.hosts.opencompass.console import last_error, last_line
 
 _RAISE = """
 import sys
@@ -95,3 +95,11 @@ def test_a_terminal_shows_the_bar_of_the_newest_log(tmp_path: Path) -> None:
     work.stdin.close()
     os.close(console)
     assert not any(other in output for other in (b"1/9", b"old", b"Settings", b"Task"))
+
+
+def test_the_cases_of_the_task_are_shown_and_not_the_prompts_of_a_batch(tmp_path: Path) -> None:
+    """A batch of 64 prompts draws its own bar below that of the task."""
+    log = tmp_path / "task.out"
+    inner = [f"Inferencing: {n}/64 [00:0{n % 10}<00:09, {'#' * 40}]\x1b[A" for n in range(64)]
+    log.write_text("\r".join(["toy_1k:  20%| | 12/60 [00:04<00:16]", *inner]))
+    assert last_line(log) == "toy_1k:  20%| | 12/60 [00:04<00:16]"

@@ -118,11 +118,29 @@ def test_prompts_arrive_to_the_byte(tokenizer: Path) -> None:
         assert stub.requests == [[{"content": text, "role": "user"}]]
 
 
-def test_a_dead_endpoint_is_no_refusal(tokenizer: Path) -> None:
-    with stub_server(lambda _: "x") as stub:
-        model = client(stub, tokenizer)
-    with pytest.raises(RuntimeError):
-        replies(model, PROMPTS[:1])
+@pytest.mark.parametrize(
+    ("status", "said", "remedy"),
+    [
+        (None, "Connection error", "start it, or correct its address (LCT_API_BASE"),
+        (401, "no such key", "put its key into OPENAI_API_KEY"),
+        (404, "no such model", "name one of its models (LCT_API_MODEL"),
+        (424, "odd", "see its log"),
+    ],
+)
+def test_an_endpoint_that_fails_is_named_with_a_remedy(
+    tokenizer: Path, status: int | None, said: str, remedy: str
+) -> None:
+    """One line in the log of the process, and no refusal for length."""
+    with judge_server(lambda *_: Answer(status=status or 200, error=said)) as server:
+        model = client(Stub(server.url), tokenizer)
+        if status is not None:
+            with pytest.raises(InputError) as raised:
+                replies(model, PROMPTS[:1])
+    if status is None:
+        with pytest.raises(InputError) as raised:
+            replies(model, PROMPTS[:1])
+    message = str(raised.value)
+    assert server.url in message and said in message and remedy in message, message
 
 
 def answer_of(monkeypatch: pytest.MonkeyPatch, finish_reason: str, **message: Any) -> str:

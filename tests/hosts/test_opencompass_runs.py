@@ -107,7 +107,10 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
         config.write_text(config.read_text() + STAGES)
         code, output = run(tmp_path, config)
     assert code == 1, output
-    assert "FAILED: toy_1k on down: RuntimeError: Calling OpenAI API failed" in output
+    assert (
+        "FAILED: toy_1k on down: InputError: the server http://127.0.0.1:9/v1 fails (Connection error.): start"
+        in output
+    )
     assert "logs/infer/down/toy_1k.out" in output
     assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
     (table,) = tmp_path.glob("out/*/summary/lengths_*.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from file_server import Server, file_server
-from judge_server import free_port
+from judge_server import Answer, free_port, judge_server
 from other_tokenizers import other_tokenizer
 
 _COUNT = """
@@ -21,6 +21,8 @@ server = {"base_url": "http://h/v1/completions"}
 check_hub({"pretrained": "."})
 check_hub({**server, "model": "org/served", "tokenizer": "."})
 check_hub({"base_url": "http://h/v1/chat/completions", "model": "org/chat"})
+assert "HF_HUB_OFFLINE" not in os.environ
+check_hub({"pretrained": "org/elsewhere", "download_dir": "."})
 assert "HF_HUB_OFFLINE" not in os.environ
 check_hub({**server, "model": "org/served"})
 check_hub({"pretrained": "org/model"})
@@ -75,9 +77,56 @@ def test_a_local_copy_is_read(down: tuple[Server, dict[str, str]]) -> None:
     assert (run.stdout, run.stderr) == ("2\n", "") and len(server.lines) <= 1
 
 
+_CHECK = """
+import sys
+from long_context_tasks.tokens import check_hub_model
+check_hub_model(sys.argv[1], "pretrained")
+"""
+
+
+def _checked(name: str, variables: dict[str, str]) -> str:
+    """The last line of the error about a model that is nowhere."""
+    command = [sys.executable, "-c", _CHECK, name]
+    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert "Retrying" not in run.stderr
+    return run.stderr.strip().rpartition("\n")[2]
+
+
+@pytest.mark.parametrize("name", ["models/smol", "MODEL", "a/b/c"])
+def test_a_model_that_is_nowhere_is_refused(down: tuple[Server, dict[str, str]], name: str) -> None:
+    _, variables = down
+    last = _checked(name, variables)
+    assert f"pretrained {name}: no such folder here" in last and variables["HF_ENDPOINT"] in last
+    assert f"hf download {name}" in last
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "refused"),
+    [("models/smol", 404, True), ("a/b/c", 200, True), ("org/model", 200, False), ("org/model", 500, False)],
+)
+def test_a_hub_that_answers_is_asked_for_the_model(
+    tmp_path: Path, name: str, status: int, refused: bool
+) -> None:
+    """Other failures are left to the host's own client."""
+    own = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    own.pop("HF_HUB_OFFLINE", None)
+    body = b'{"id": "org/model"}' if status == 200 else b"{}"
+    headers = {"X-Error-Code": "RepoNotFound"} if status == 404 else {}
+    models = {f"/api/models/{name}": lambda _: Answer(status=status, raw=body, headers=headers)}
+    with judge_server(lambda *_: Answer(), others={"/": lambda _: Answer(raw=b"hub"), **models}) as hub:
+        variables = own | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": hub.url.removesuffix("/v1")}
+        last = _checked(name, variables)
+    assert (last != "") is refused
+    assert (
+        not refused or f"pretrained {name}: no such folder here, and the Hugging Face hub has no such" in last
+    )
+
+
 def test_the_host_that_loads_a_model_asks_no_longer(down: tuple[Server, dict[str, str]]) -> None:
     pytest.importorskip("lm_eval")
     server, variables = down
+    for name in ("served", "model"):
+        Path(variables["HF_HOME"], "hub", f"models--org--{name}", "snapshots").mkdir(parents=True)
     run = _run(_LOAD, variables)
     warned = [line.split(":")[0] for line in run.stderr.splitlines() if "only a local copy is read" in line]
     # From then on the process is offline, also for the next model.

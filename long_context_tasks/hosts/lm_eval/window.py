@@ -14,7 +14,7 @@ from typing import Any
 from long_context_tasks.hosts.lm_eval.patches import is_api_model
 from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window, encode
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.tokens import CL100K, get_tokenizer, use_local_copy_if_offline
+from long_context_tasks.tokens import CL100K, check_hub_model, get_tokenizer
 
 _NO_LIMIT = 10**9
 _UNSET = int(1e30)  # window of a transformers tokenizer that does not know it
@@ -60,7 +60,8 @@ def check_hub(arguments: Mapping[str, Any]) -> None:
     if "base_url" in arguments:
         model = arguments.get("model") or name
         name, option = arguments.get("tokenizer") or (_sends_tokens(arguments) and model), "tokenizer"
-    use_local_copy_if_offline(str(name or ""), f"{option} in --model_args")
+    if "download_dir" not in arguments:  # of vLLM, for copies elsewhere
+        check_hub_model(str(name or ""), option)
 
 
 def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from long_context_tasks.hosts.window import OF_CL100K
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
 from long_context_tasks.schema.secrets import without_secrets
-from long_context_tasks.tokens import CL100K, provide_table, tokenizer_identity, use_local_copy_if_offline
+from long_context_tasks.tokens import CL100K, check_hub_model, provide_table, tokenizer_identity
 
 VARIABLE = "LCT_TASKS"
 OFFICIAL = "official"  # in LCT_TASKS: all tasks with published files
@@ -58,7 +58,7 @@ def _number(
 def local_model() -> str:
     """Return LCT_MODEL, a folder or a hub id; empty for the demo model."""
     name = checked_model("LCT_MODEL", os.environ.get("LCT_MODEL", ""))
-    use_local_copy_if_offline(name, "LCT_MODEL")
+    check_hub_model(name, "LCT_MODEL")
     return name
 
 
@@ -166,7 +166,7 @@ def _specs_of(benchmark: str) -> list[TaskSpec]:
 def default_tasks(benchmark: str) -> list[str]:
     """Return the tasks that run if none are chosen.
 
-    These are synthetic tasks of up to 4k tokens, which run on any machine; if the benchmark has none, the
+    These are short synthetic tasks, which run on any machine; if the benchmark has none, the
     plain tasks on the last split, which papers report.
     """
     return small_synthetic_tasks(benchmark) or [
@@ -177,12 +177,14 @@ def default_tasks(benchmark: str) -> list[str]:
 
 
 def small_synthetic_tasks(benchmark: str) -> list[str]:
-    """Return generative tasks on up to 4k tokens of synthetic text."""
-    return [
-        spec.name
+    """Return generative tasks on up to 2k tokens of synthetic text; the shortest one if all are longer."""
+    tokens = {
+        spec.name: spec.tokens
         for spec in _specs_of(benchmark)
-        if spec.source == "seed" and spec.scoring == "generate" and 0 < (spec.tokens or 0) <= 4_000
-    ]
+        if spec.source == "seed" and spec.scoring == "generate" and spec.tokens
+    }
+    small = [name for name, number in tokens.items() if number <= 2_000]
+    return small or sorted(tokens, key=tokens.__getitem__)[:1]
 
 
 def wanted_names() -> list[str]:

@@ -19,9 +19,10 @@ _LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULT
 _SEE_LOG = "Check the logs for details."
 # Settings and steps of the host, which are neither progress nor results.
 _NOTED = re.compile(r" - OpenCompass - (?:\x1b\[\d+m)*(?:DEBUG|INFO|WARNING)\b")
-_BAR = re.compile(r".*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
+# Without the bars of an endpoint's class, which count the prompts of one batch.
+_BAR = re.compile(r"(?!Inferencing:).*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
 _SILENT_SECONDS = 10.0  # between two lines of progress in a file
-_TAIL_BYTES = 2000
+_TAIL_BYTES = 20_000
 
 
 def last_error(log: str) -> str:

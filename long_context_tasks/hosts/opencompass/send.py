@@ -39,7 +39,7 @@ from long_context_tasks.schema import InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
-from long_context_tasks.schema.secrets import remember_secrets, without_known
+from long_context_tasks.schema.secrets import remember_secrets, without_known, without_secrets
 from long_context_tasks.schema.thinking import OPEN
 from long_context_tasks.tokens import get_tokenizer
 
@@ -191,15 +191,16 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
     """Make ``OpenAISDK`` and ``ClaudeSDK`` send contents in parts, and keep everything that the server sends.
 
     A context-length rejection becomes a completion, because the classes would retry and then end the task.
-    Thinking without an answer is marked. If every try fails, the class's error is extended by the last one,
-    which it only logs. Other models are unchanged.
+    Thinking without an answer is marked. If every try fails, the error names the address, the last error, which
+    the class only logs, and a remedy. Other models are unchanged.
     """
     if (endpoint := _endpoint_of(model)) is None:
         yield
         return
     if isinstance(model, OpenAISDK):
         mend_answers(model.openai_client)
-    original, last_error = endpoint.create, ""
+    original = endpoint.create
+    last_error: Exception | None = None
 
     def in_parts(row: Mapping[str, Any], name: str) -> dict[str, Any]:
         return {**row, **({name: parts[row[name]]} if row.get(name) in parts else {})}
@@ -212,7 +213,7 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
             rows = [in_parts(row, "content") for row in messages]
             return _mark_unfinished(original(messages=rows, **in_parts(more, "system")))
         except Exception as error:
-            last_error = without_known(str(error))[:500]
+            last_error = error
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
                 raise
             message = SimpleNamespace(content=REFUSED)
@@ -224,11 +225,24 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if not last_error:
+        if last_error is None:
             raise
-        raise RuntimeError(f"{error} The last error: {last_error}") from error
+        raise _unanswered(endpoint, last_error) from error
     finally:
         endpoint.create = original
+
+
+def _unanswered(endpoint: Any, error: Exception) -> InputError:
+    """Return an error with the endpoint's address, its last error and a remedy."""
+    address = without_secrets(str(endpoint._client.base_url).rstrip("/"))
+    key = "put its key into OPENAI_API_KEY (or key in the config)"
+    remedy = {
+        None: "start it, or correct its address (LCT_API_BASE, or openai_api_base in the config)",
+        401: key,
+        403: key,
+        404: "name one of its models (LCT_API_MODEL, or path in the config), or correct its address (LCT_API_BASE)",
+    }.get(getattr(error, "status_code", None), "see its log, then go on with -r")
+    return InputError(f"the server {address} fails ({without_known(str(error))[:500]}): {remedy}")
 
 
 def _endpoint_of(model: Any) -> Any | None:

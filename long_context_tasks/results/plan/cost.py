@@ -190,7 +190,8 @@ class CostPlan:
                 f"their answers {price.long_completion:g} times."
             )
         lines += [
-            f"{task.task}: {len(task.does_not_fit)} of {task.cases} cases do not fit the window: {first_names(task.does_not_fit)}"
+            f"{task.task}: {len(task.does_not_fit)} of {task.cases} cases do not fit the window: {first_names(task.does_not_fit)}; take "
+            "a shorter length, a smaller lct_answer_budget or a model with a larger window (--window)"
             for task in self.tasks
             if task.does_not_fit
         ]
