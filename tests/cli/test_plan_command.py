@@ -43,6 +43,16 @@ def test_a_table_with_totals(data: Path) -> None:
     assert f"A judge reads the answers of {CONVERSATION}" in said.out
 
 
+def test_a_judge_is_counted_where_one_reads_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The synthetic tasks have a headline without a judge."""
+    words = ("--tasks", "elitr_bench_qa_synthetic", "--length", "1k", "--n", "1")
+    reads = "A judge reads the answers of elitr_bench_qa_synthetic"
+    assert reads not in plan(*words).out
+    monkeypatch.setenv("LCT_JUDGE_MODEL", "stub")
+    monkeypatch.setenv("LCT_JUDGE_BASE_URL", "http://127.0.0.1:9/v1")
+    assert reads in plan(*words).out
+
+
 def test_json_has_the_numbers_of_the_table(data: Path) -> None:
     words = ("--tasks", f"{TASK},{CONVERSATION}", "--data-dir", data, "--json")
     rows = plan(*words, "--rate-prompt", "1000", "--rate-answer", "10").rows

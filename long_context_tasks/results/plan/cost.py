@@ -19,6 +19,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.messages import checked_model
+from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.results.plan.prefixes import Encode, Order, Prompts, Shared
 from long_context_tasks.results.plan.prices import PrefixCache, Price, Rate
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options
@@ -340,8 +341,15 @@ def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
             name: max((n for plan in plans for n in plan.prompts[name]), default=0)
             for name in settings.counters
         },
-        judged=task.judging is not None,
+        judged=_is_judged(task),
     )
+
+
+def _is_judged(task: LoadedTask) -> bool:
+    """Return whether a judge reads the answers: one is named, or the headline has no value without one."""
+    if task.judging is None:
+        return False
+    return task.metrics[0] in task.judging.metrics or load_judge(task.options.judge) is not None
 
 
 def _fits(task: LoadedTask, plan: CasePlan, settings: PlanSettings) -> bool:
