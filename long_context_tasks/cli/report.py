@@ -1,5 +1,6 @@
 """`lct report`: runs of all hosts to a leaderboard and a site; benchmarks' own tables, comparisons, bundles, exports, tables of papers."""
 
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -188,6 +189,8 @@ def site(
     from long_context_tasks.schema.extras import require
 
     require("report", "lct report", "polars", "orjson", *(("jinja2", "plotly") if out is not None else ()))
+    # Millions of values are read and stay; the default searches them for garbage again and again.
+    gc.set_threshold(50_000, 20, 100)
     from long_context_tasks.results.lengths import chances, family_lengths, length_document
     from long_context_tasks.results.sections import SectionOptions
     from long_context_tasks.results.tables import FILES, write_tables

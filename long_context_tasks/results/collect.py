@@ -31,7 +31,7 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
-from long_context_tasks.results.reuse import NO_REUSE, Reuse, file_digest, frame_bytes
+from long_context_tasks.results.reuse import NO_REUSE, Reuse, frame_bytes
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
@@ -345,7 +345,7 @@ class _Reader:
     def read(self, key: str, evaluation: Evaluation, label: str) -> TidyRun:
         """Return a run as rows."""
         before = _states(evaluation)
-        content = _content(key, evaluation) if self._reuse.enabled and before else ""
+        content = _content(key, evaluation, self._reuse) if self._reuse.enabled and before else ""
         paged = not self._pages or self._pages.find(key, evaluation, content)
         run = self._kept(content, label) if content and paged else None
         if run is not None:
@@ -406,7 +406,7 @@ def _states(evaluation: Evaluation) -> list[tuple[int, ...]]:
     return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in states]
 
 
-def _content(key: str, evaluation: Evaluation) -> str:
+def _content(key: str, evaluation: Evaluation, reuse: Reuse) -> str:
     """Return a hash of everything from which the scores and cases of a run are read; empty if they must be read each time."""
     run = evaluation.run
     # The card of a host's own task is the user's file.
@@ -418,7 +418,7 @@ def _content(key: str, evaluation: Evaluation) -> str:
         # Reading refuses a long line at once, which may be a hole of terabytes.
         if max(path.stat().st_size for path in _files(evaluation)) > MOST_BYTES:
             return ""
-        files = [file_digest(path) for path in _files(evaluation)]
+        files = reuse.digests(_files(evaluation))
     except OSError:
         return ""  # reading the cases reports the reason
     text = json.dumps([key, files, given, stated], sort_keys=True, default=str)

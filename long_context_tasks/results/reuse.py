@@ -7,9 +7,11 @@ date; a missing or damaged value is computed again.
 import hashlib
 import io
 import json
+import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
@@ -27,6 +29,8 @@ _MOST_BYTES = 1 << 30  # of all values; those not used for the longest time go f
 _BUFFER = 8 << 20  # bytes that are written in one transaction
 _WAIT = 10.0  # seconds for another process's transaction
 _CHECKSUM = 16  # bytes
+# Seconds after which a changed file cannot change again within the same tick of its file system's clock.
+_SETTLED = 2.0
 
 
 class Reuse:
@@ -84,6 +88,26 @@ class Reuse:
         if key:
             # In Python's JSON, because other JSON has no NaN.
             self.put(key, json.dumps(_adapter(kind).dump_python(value, mode="json")).encode())
+
+    def digests(self, paths: Sequence[Path]) -> list[str]:
+        """Return a hash of the content of each file.
+
+        Files are not read again while their time of change, which no program can set back, and the rest of their state stay.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        now, stats = time.time(), [path.stat() for path in paths]
+        states = [_state(found) for found in stats]
+        key = self.key("digests", [str(path.absolute()) for path in paths], states)
+        known = self.get(key)
+        if known is not None:
+            return known.decode().split()
+        made = [_digest(path) for path in paths]
+        settled = now - max(found.st_ctime for found in stats) > _SETTLED
+        if settled and [_state(path.stat()) for path in paths] == states:
+            self.put(key, " ".join(made).encode())
+        return made
 
     def save(self) -> None:
         """Write new values, and remove those that have not been used for the longest time if there are too many."""
@@ -170,7 +194,11 @@ def frame_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def file_digest(path: Path) -> str:
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _digest(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

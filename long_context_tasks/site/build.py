@@ -144,6 +144,7 @@ class _Writer:
         tasks = {cell.task: words.slug(cell.task) for cell in cells}
         self.names = PageNames(models, tasks, facts_of(collection.runs))
         self.benchmarks = {name: words.slug(name) for name in sorted({cell.benchmark for cell in cells})}
+        self.links: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}  # of the runs of cells
         self.leading, self.others = leading_cells(cells)
         self.breakdowns = label_breakdowns(collection, cells, options.label_values)
 
@@ -196,7 +197,10 @@ class _Writer:
         context: Callable[[], dict[str, Any]],
     ) -> None:
         """Write the page of a model or task, or the one that an earlier report made from the same cells and inputs."""
-        links = [self.names.run_links(cell.runs) for cell in cells]
+        for cell in cells:
+            if cell.runs not in self.links:
+                self.links[cell.runs] = self.names.run_links(cell.runs)
+        links = [self.links[cell.runs] for cell in cells]
         reuse = self.collection.reuse
         key = reuse.key("page", self.shared_key, path, kind, cells, links, *inputs) if reuse.enabled else None
         found: _Page | None = reuse.find(_Page, key)

@@ -252,14 +252,13 @@ def _are_people(name: str) -> bool:
 
 def measured_wer(collection: Collection) -> dict[str, float]:
     """Return each task's mean word error rate over clusters, in percent, from its score labels."""
+    texts = collection.scores.select(pl.col("labels").unique().cast(pl.String()))
+    noisy = texts.filter(pl.col("labels").str.contains(f'"{_WER}"', literal=True))
+    runs = collection.runs.select(pl.col("run").cast(pl.Categorical()), "task")
     labelled = (
-        collection.scores.filter(pl.col("labels").is_not_null())
-        .select("run", "cluster", "labels")
-        .unique()
-        .with_columns(pl.col("run").cast(pl.String()), pl.col("labels").cast(pl.String()))
-        .filter(pl.col("labels").str.contains(f'"{_WER}"', literal=True))
-        .join(collection.runs.select("run", "task"), on="run")
-        .select("task", "cluster", "labels")
+        collection.scores.join(noisy.cast(pl.Categorical()), on="labels", how="semi")
+        .join(runs, on="run")
+        .select("task", pl.col("cluster", "labels").cast(pl.String()))
         .unique()
     )
     rates: dict[str, dict[tuple[str, float], None]] = {}

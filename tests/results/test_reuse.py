@@ -34,7 +34,9 @@ TEXT = 'The answer is A2, as it "names" the reason, naïvely.\n' * 40
 
 
 @pytest.fixture(autouse=True)
-def _state_of_the_code() -> Iterator[None]:
+def _state_of_the_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # The files of these tests are new; their states count as those of old ones do.
+    monkeypatch.setattr(reuse, "_SETTLED", -60.0)
     yield
     reuse._code.cache_clear()
 
@@ -230,6 +232,24 @@ def test_a_file_too_large_to_keep_is_not_hashed(runs: Path, tmp_path: Path) -> N
 def bytes_read() -> int:
     counts = Path("/proc/self/io").read_text().split()
     return int(counts[counts.index("rchar:") + 1])
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_only_a_file_that_has_settled_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settled: bool
+) -> None:
+    monkeypatch.setattr(reuse, "_SETTLED", -60.0 if settled else 60.0)
+    read: list[Path] = []
+    digest = reuse._digest
+    monkeypatch.setattr(reuse, "_digest", lambda path: (read.append(path), digest(path))[1])
+    file, store = tmp_path / "samples.jsonl", Reuse(tmp_path / "kept.sqlite")
+    file.write_bytes(b"1")
+    first = store.digests([file])
+    assert store.digests([file]) == first and len(read) == (1 if settled else 2)
+    before = file.stat()
+    file.write_bytes(b"2")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert store.digests([file]) != first
 
 
 def test_the_state_of_the_data_changes_with_a_file(
