@@ -164,9 +164,9 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     lead = sum(later) / len(later)
     better, worse = ("A", "B") if lead > 0 else ("B", "A")
     text = (
-        f"after a single token, A and B predict alike ({at_first:.4f} nats apart); after more tokens they do not ({after:.2f} apart): a lost RoPE "
-        f"base, or another factor or type; {better} predicts the texts better, by {abs(lead):.2f} nats a token: compare rope_theta and rope_scaling of both "
-        f"servers against the checkpoint's config, starting with {worse}"
+        f"after a single token, the predictions of A and B agree ({at_first:.4f} nats apart), but after more tokens they do not ({after:.2f} nats apart). "
+        f"Possible causes: a lost RoPE base, or another factor or type. {better} predicts the texts better, by {abs(lead):.2f} nats per token. "
+        f"Compare rope_theta and rope_scaling of both servers with the checkpoint's config, starting with {worse}"
     )
     return [Fault("A and B", "RoPE settings differ", text)]
 
