@@ -200,7 +200,7 @@ def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> 
         (Standing.FINAL, settles(lead)),
         (Standing.ASIDE, has("aside", lead)),
         (Standing.FINAL, settles(heading, leads=False)),
-        (Standing.ASIDE, has("aside", heading)),
+        (Standing.ASIDE, has("excluded", heading)),
         (Standing.ALONE, not has_words(before + after)),
         (Standing.CHOSEN, _CHOOSES.search(lead[-60:])),
         (Standing.FIRST, not _WORD.search(text, min(opening, found.start), found.start)),

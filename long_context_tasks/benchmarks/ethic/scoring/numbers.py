@@ -13,6 +13,7 @@ from long_context_tasks.schema.candidates import (
     Standing,
     alternatives,
     choose,
+    has_words,
     hedged,
     settles,
     weigh,
@@ -54,7 +55,7 @@ _WORDS_OF_ITEM = re.compile(
 _NO = r"[,:(→–—-]\s?(?:no(?=[^\w\n]*$|\s\()|not (?:people|persons?|count|includ|human))"
 _CROSSED = re.compile(
     r"(?:[✗❌✘]|\[ \])[^\w\n]{0,4}\d[\d,]{0,12}|(?<![\d,])\d[\d,]{0,12}(?!\d)"
-    rf"(?:[^\w\n]{{0,4}}[✗❌✘]|[^;\d\n]{{0,80}}?(?:(?:->|→)\s?(?:exclude|skip|ignore)|{_NO})[^;\n]*)",
+    rf"(?:[^\w\n]{{0,4}}[✗❌✘]|[^;\d\n]{{0,80}}?(?:(?:->|→)\s?(?:exclude|skip|ignore)|{_NO})[^;.\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 # "18 of 104": both are items.
@@ -66,6 +67,7 @@ _SETTLED_NONE = re.compile(
 _BROKEN_OFF = re.compile(
     r"\n\s{0,9}[-*•]\s(?![^\n]*\bno(?:ne)?\b)[^\d\n]{0,200}(?<![.!?)\]*_\s])\Z", re.IGNORECASE
 )
+_IN_PARENTHESES = re.compile(r"\((\d{1,9}(?:(?:[,;]|\sand)\s\d{1,9}){0,20})\)")
 # The number of an item in "1) 34; 2) 35".
 _PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)[(\[]?(\d{1,3})[)\]]\s?(?=\d)", re.ASCII | re.MULTILINE)
 # A whole item in words that may be a spelled-out number: "forty-seven", "one hundred and twenty".
@@ -84,7 +86,7 @@ _LABEL = re.compile(
 )
 # The start of a sentence before its first number.
 _LEAD = re.compile(
-    r"[^\w;]*(?!n\s?=|(?:and|also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)",
+    r"[^\w;]*(?!n\s?=|(?:and|also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[\u2e80-\u9fff])(?=\d|none\W*\Z)",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r"[;,|\t•·/<>→+和及と]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
@@ -98,7 +100,7 @@ _ITEM = re.compile(
 _SPACED = re.compile(r"[\W_]*\d+(?:[\s\[\]#_…–—-]{1,9}\d+){2,}[\W_]*", re.ASCII)
 # The label of a count of items: "Total number of integers:".
 _COUNT = re.compile(
-    r"\W*(?:the )?(?:total|count|number)\b(?:\W+(?:count|number|of|integers|numbers|items|entries|found|listed)\b)*\W*\Z",
+    r"\W*(?:the )?(?:total|count|number|found|integers found)\b(?:\W+(?:count|number|of|integers|numbers|items|entries|found|listed)\b)*\W*\Z",
     re.IGNORECASE,
 )
 # A line that explains one number: "12 - patients, of whom 3 left".
@@ -117,14 +119,12 @@ _NUMBERS = (
 )
 _N = r"(?<!\d)(\d{1,9})(?!\d)"
 _LATER = rf"{_NUMBERS}[^.\d\n]{{0,40}}\b(?:should|must|needs? to)\s(?:also\s)?"
-_ADDS = (
-    r"\b(?:add|also(?:\sinclude)?|I\s(?:also\s)?(?:forgot|missed|overlooked)|more:|one more)\s(?:to\s\w+\s)?"
-)
+_ADDS = r"\b(?:add|also(?:\sinclude)?|I\s(?:also\s)?(?:forgot|missed|overlooked)|should\shave\s(?:included|listed)|more:|one more)\s(?:to\s\w+\s)?"
 _ADDED = re.compile(
-    rf"{_ADDS}{_NUMBERS}|{_NUMBERS}\s(?:is|are)\smissing|{_LATER}be\s(?:added|included)",
+    rf"{_ADDS}{_NUMBERS}|{_NUMBERS}\s(?:is|are)\smissing|{_LATER}(?:be|have\sbeen)\s(?:added|included|listed|counted)",
     re.IGNORECASE,
 )
-_DROPS = r"\b(?:disregard|ignore|remove|exclude|drop)\s"
+_DROPS = r"\b(?:disregard|ignore|remove|delete|exclude|drop)\s"
 _WITHDRAWN = re.compile(
     rf"{_DROPS}{_NUMBERS}|{_LATER}(?:be\s(?:removed|excluded|dropped)|not\s(?:be|have))\b|"
     rf"{_NUMBERS}[^.\d\n]{{0,40}}{_DROPS}(?:it|that|this|them)\b",
@@ -184,6 +184,14 @@ def _prepared(text: str) -> str:
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
     text = _DECIMAL.sub("", _DOCUMENT.sub("", text))
+    # "Drug group (52), comparison group (53)"
+    inside = _IN_PARENTHESES.findall(text)
+    if (
+        len(inside) > 1
+        and not LEADING_NONE.match(text)
+        and not re.search(r"\d", _IN_PARENTHESES.sub("", text))
+    ):
+        text = "; ".join(inside)
     text = _IN_WORDS.sub(lambda match: _in_digits(match[1]), text)
     text = _EXPLANATION.sub("", text)
     # Brackets may be nested; each pass removes the innermost ones.
@@ -228,7 +236,7 @@ def _lists(text: str) -> Iterator[Found]:
             continue
         if LEADING_NONE.match(sentence) and not BARE_NONE.fullmatch(body) and not settled:
             continue
-        if prose and not settled:
+        if prose and not (settled and (len(items) > 1 or not has_words(rest))):
             # A single number after words counts something else: "These are 3 integers."
             numbers = re.findall(r"\d+", _THOUSANDS.sub("", sentence))
             if len(numbers) > 1 or re.match(r"\W*\d", sentence):
