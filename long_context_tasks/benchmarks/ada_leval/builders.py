@@ -34,6 +34,15 @@ BOOKS = SourceOption(
 )
 
 
+def _hint_cap(side: str) -> Any:
+    return option(
+        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for recast cases, which fill their "
+        "length.",
+        _BOOKS_PANEL,
+        ge=1,
+    )
+
+
 @dataclass(frozen=True)
 class TSortSettings(BuildSettings):
     """Settings for the TSort builder; None uses the paper's value."""
@@ -41,6 +50,16 @@ class TSortSettings(BuildSettings):
     segments: Annotated[
         Whole, option("Number of segments to put in order. Default: 4", _BOOKS_PANEL, ge=2, le=26)
     ] = 4
+    segment_cap: Annotated[
+        Whole | None,
+        option(
+            "Most tokens of a segment. Default: (length - before - after - 200) / segments, the paper's Table 11.",
+            _BOOKS_PANEL,
+            ge=1,
+        ),
+    ] = None
+    before_cap: Annotated[Whole | None, _hint_cap("before")] = None
+    after_cap: Annotated[Whole | None, _hint_cap("after")] = None
     stride: Annotated[
         Whole | None,
         option(

@@ -65,8 +65,8 @@ def test_caps_of_other_lengths():
     million = caps_for(CARD, 1_000_000, TSortSettings((1_000_000,)))
     assert (million.segment, million.before, million.bound) == ((1_000_000 - 1200) // 4, 500, 1_000_000)
     assert caps_for(CARD, 1000, TSortSettings((1000,))).segment == 100
-    chosen = TSortSettings((3000,), segments=5)
-    assert caps_for(CARD, 3000, chosen).segment == (3000 - 200 - 200 - 200) // 5
+    chosen = TSortSettings((3000,), segments=5, before_cap=100, after_cap=50, stride=7)
+    assert caps_for(CARD, 3000, chosen).segment == (3000 - 100 - 50 - 200) // 5
     with pytest.raises(InputError, match="leave no room"):
         caps_for(CARD, 600, TSortSettings((600,)))
 

@@ -93,12 +93,14 @@ def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
     table = {parse_length(name): row for name, row in task.build["rows"].items()}
     # Lengths between two rows use the hints of the shorter one.
     row = table[max((known for known in table if known <= length), default=min(table))]
-    before, after = int(row["before"]), int(row["after"])
-    segment = (length - before - after - int(task.build["reserve"])) // settings.segments
+    before = settings.before_cap or int(row["before"])
+    after = settings.after_cap or int(row["after"])
+    room = length - before - after - int(task.build["reserve"])
+    segment = settings.segment_cap or room // settings.segments
     if segment < 1:
         raise InputError(
             f"length {format_length(length)}: {settings.segments} segments with {before} tokens before and {after} after "
-            "them leave no room; take fewer segments"
+            "them leave no room; take fewer segments or smaller --before-cap and --after-cap"
         )
     bound = length if settings.fill else bound_of(task, length)
     return Caps(before, segment, after, settings.stride or int(row["stride"]), bound)
@@ -551,9 +553,10 @@ def _filling_drafts(
     """Yield a book's cases that fill a length; those that share no paragraph come first."""
     caps = plan.caps
     counted = counted.as_in_whole(settings.measure)
-    # The paper's reserve is too small for the frame in tokenizers with short tokens.
-    room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
-    caps = replace(caps, segment=min(caps.segment, room))
+    if settings.segment_cap is None:
+        # The paper's reserve is too small for the frame in tokenizers with short tokens.
+        room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
+        caps = replace(caps, segment=min(caps.segment, room))
     passages = list(filled_passages(counted, caps, settings.segments, counter.fixed))
     passages = _without_leaks(passages, counted, plan, leaks, Counter())
     passages = _apart(passages, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
