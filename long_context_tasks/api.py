@@ -276,14 +276,11 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     may be compared with others of its task.
     """
     _need_polars("leaderboard")
-    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.tables import leaderboard as table
 
-    # Runs of an older version must not be ranked with current ones.
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     collection = _collection(paths)
-    return table(collection, cells_of(collection, versions))
+    return table(collection, cells_of(collection))
 
 
 def _need_polars(function: str) -> None:

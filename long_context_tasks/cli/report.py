@@ -343,7 +343,6 @@ def collected_cells(
     results: Sequence[Path], models: "Path | None", pages: "SitePages | None" = None
 ) -> "tuple[CollectedRuns, list[Cell]]":
     """Read runs and print their problems and notes; ``pages`` makes the pages of the runs' cases."""
-    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.results.models import NO_MODELS, read_models
@@ -354,8 +353,7 @@ def collected_cells(
     tell(collected.collection.problems, collected.collection.notes)
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be used, see above")
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    cells = cells_of(collected.collection, versions)
+    cells = cells_of(collected.collection)
     collected.collection.reuse.save()
     return collected, cells
 

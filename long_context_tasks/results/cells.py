@@ -76,13 +76,8 @@ def best_first(cell: Cell) -> tuple[bool, float]:
     return not cell.ranked, -value if math.isfinite(value) else math.inf
 
 
-def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
-    """Return all cells, sorted by task (see :attr:`Cell.place`) and model.
-
-    Args:
-        collection: runs and scores.
-        versions: current version of each benchmark; if missing, the newest version among a task's runs is ranked.
-    """
+def cells_of(collection: Collection) -> list[Cell]:
+    """Return all cells, sorted by task (see :attr:`Cell.place`) and model; those of older versions of a benchmark are not ranked."""
     if not len(collection.runs):
         return []
     # Nulls are filled because rank() would leave runs without a judge out.
@@ -113,8 +108,9 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     cells = [replace(cell, n_available=available[number]) for number, cell in found.items() if cell]
     newest: dict[str, int] = {}
     for cell in cells:
-        today = (versions or {}).get(cell.benchmark, 0)
-        newest[cell.task] = max(newest.get(cell.task, 0), cell.version, today)
+        newest[cell.task] = max(
+            newest.get(cell.task, 0), cell.version, catalogue.card(cell.benchmark).version
+        )
     return sorted(
         (_ranked(cell, newest[cell.task]) for cell in cells),
         key=lambda cell: (*cell.place, cell.model, cell.judge or "", cell.settings, -cell.version),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import CollectedRuns
 from long_context_tasks.results.compare import compare_models, text_in
@@ -28,8 +27,7 @@ def _figures(cell: Cell | None) -> str:
 
 def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
     """Return a table of the scores that differ, and a comparison of each changed model with the nearest one."""
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    cells = cells_of(after.collection, versions)
+    cells = cells_of(after.collection)
     old, new = _keyed(before, cells_of(before.collection)), _keyed(after, cells)
     # None if a cell is new or gone.
     pairs = [(old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))]

@@ -11,6 +11,7 @@ pytest.importorskip("polars")
 
 from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_eval, write_opencompass
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
 from long_context_tasks.schema import Score
@@ -163,12 +164,20 @@ WHOLE, PART = simple([1.0, 0.0]), simple([1.0])
     ],
 )
 def test_what_is_not_ranked_says_why(
-    tmp_path: Path, runs: dict[str, Run], versions: dict[str, int], why: dict[str, str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    runs: dict[str, Run],
+    versions: dict[str, int],
+    why: dict[str, str],
 ) -> None:
     for model, run in runs.items():
         write = write_opencompass if "_" in run.made else write_lm_eval
         write(tmp_path, replace(run, model=model))
-    cells = cells_of(collect([tmp_path]), versions)
+    collection = collect([tmp_path])
+    for name, version in versions.items():
+        card = catalogue.card(name).model_copy(update={"version": version})
+        monkeypatch.setattr(catalogue, "card", lambda _, card=card: card)
+    cells = cells_of(collection)
     assert {cell.model: cell.why_unranked for cell in cells} == {model: why.get(model, "") for model in runs}
     assert all(cell.ranked == (not cell.why_unranked) for cell in cells)
 

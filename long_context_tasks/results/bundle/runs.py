@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, bundles_below, find_runs
 from long_context_tasks.results.bundle.format import (
@@ -116,7 +115,6 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
 
 def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
     """Check bundles; return a row for each run, with the reasons why it would not be ranked, and all problems."""
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     rows: list[dict[str, Any]] = []
     problems: list[str] = []
     seen: dict[str, Path] = {}
@@ -135,13 +133,13 @@ def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
                     f"{path}: {run.row['task']} of {run.row['model']} is in {seen[key]} as well; leave one out"
                 )
             seen.setdefault(key, path)
-            rows.append(_overview_row(path, run, versions))
+            rows.append(_overview_row(path, run))
     return rows, problems
 
 
-def _overview_row(path: Path, run: BundleRun, versions: Mapping[str, int]) -> dict[str, Any]:
+def _overview_row(path: Path, run: BundleRun) -> dict[str, Any]:
     frame = pl.DataFrame([{**run.row, "source": str(path)}], schema=RUNS)
-    [cell] = cells_of(Collection(frame, run.scores), versions)
+    [cell] = cells_of(Collection(frame, run.scores))
     stated = stated_of(run)
     notes = [*filter(None, [cell.why_unranked]), *([] if run.answers else ["no responses"])]
     return {
