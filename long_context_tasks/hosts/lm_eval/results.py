@@ -134,11 +134,8 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     # It becomes part of file names, and a run may be untrusted.
     if len(name) > 200:
         raise ValueError(f"a task's name of {len(name)} characters")
-    numbers = {
-        key.removesuffix(FILTER): number_of(value)
-        for key, value in row.get("results", {}).get(task, {}).items()
-        if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
-    }
+    written = plain_numbers(row.get("results", {}).get(task, {}))
+    numbers = {name: number_of(value) for name, value in written.items()}
     # With --predict_only, lm-eval writes one number of its own.
     numbers = {} if "bypass" in numbers else numbers
     return run_with(
@@ -152,6 +149,15 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         result_file=path if numbers else None,
         numbers=numbers,
     )
+
+
+def plain_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """Return a task's numbers by plain name, without standard errors and metadata."""
+    return {
+        key.removesuffix(FILTER): value
+        for key, value in numbers.items()
+        if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
+    }
 
 
 def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from long_context_tasks.hosts.lengths import (
     place_of,
     table,
 )
-from long_context_tasks.hosts.lm_eval.results import FILTER, model_name
+from long_context_tasks.hosts.lm_eval.results import FILTER, model_name, plain_numbers
 from long_context_tasks.schema import InputError, format_length
 
 
@@ -64,17 +64,17 @@ def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str
         elif isinstance(value, float) and math.isnan(value):
             if metric == main[0]:
                 shown[key] = "-"
-        elif not is_task or metric in (*main, "n", "coverage") or _is_failure(metric, value):
+        elif (
+            not is_task
+            or metric in (*main, "n", "coverage")
+            or (metric.startswith("n_") and metric != "n_scored" and value > 0)
+        ):
             # lm-eval prints four decimals of every float.
             shown[key] = int(value) if is_count(metric) else value
             error = numbers.get(f"{metric}_stderr{FILTER}")
             if isinstance(error, float) and not math.isnan(error):
                 shown[f"{metric}_stderr{FILTER}"] = error
     return shown
-
-
-def _is_failure(metric: str, value: Any) -> bool:
-    return metric.startswith("n_") and metric != "n_scored" and value > 0
 
 
 def by_length_table(results: Mapping[str, Any], column: str) -> str:
@@ -94,17 +94,8 @@ def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:
         if f"{metadata.get('headline')}{FILTER}" in numbers:
             given = metadata.get("lct_length")
             name = str(metadata["task"])
-            result = _in_percent(numbers, metadata)
+            points = metadata.get("points") or ()
+            percent = in_percent(plain_numbers(numbers), points)
+            result = {"headline": metadata["headline"], "points": points, **percent}
             place = place_of(name, format_length(int(given)) if given else None)
             yield LengthEntry(model, task, place, result, name)
-
-
-def _in_percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task's numbers by plain name, with rates in percent."""
-    points = metadata.get("points") or ()
-    plain = {
-        key.removesuffix(FILTER): value
-        for key, value in numbers.items()
-        if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
-    }
-    return {"headline": metadata["headline"], "points": points, **in_percent(plain, points)}
