@@ -319,9 +319,9 @@ def held_settings(text: str | None) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
+def turn_values(collection: Collection, cell: Cell) -> pl.DataFrame:
     """Return a row for each turn of each case of a cell, averaged over repeats; see :func:`turns_of_cells`."""
-    return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(_TURN_COLUMNS))
+    return turns_of_cells(collection, [cell]).get(0, collection.scores.clear().select(_TURN_COLUMNS))
 
 
 def turns_of_cells(

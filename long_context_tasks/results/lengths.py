@@ -65,7 +65,6 @@ def family_lengths(
     cells: Sequence[Cell],
     chance: Mapping[str, float],
     threshold: float | None = None,
-    fraction: float = FRACTION,
 ) -> list[FamilyLength]:
     """Return the effective length of each model on each family with two lengths or more, by benchmark, family and model.
 
@@ -86,7 +85,7 @@ def family_lengths(
             [run for cell in lengths.values() for run in cell.runs],
             [repr(cell) for cell in lengths.values()],
             [chance.get(cell.task) for cell in lengths.values()],
-            [threshold, fraction],
+            threshold,
         )
         for key, lengths in groups.items()
     }
@@ -98,7 +97,7 @@ def family_lengths(
     for key, lengths in sorted(groups.items(), key=lambda item: tuple(map(str, item[0]))):
         if outcomes[key] is None:
             scores = {length: _scores(turns.get(place[id(cell)])) for length, cell in lengths.items()}
-            outcomes[key] = _outcomes(lengths, scores, chance, threshold, fraction)
+            outcomes[key] = _outcomes(lengths, scores, chance, threshold)
             collection.reuse.keep(_Outcomes, keys[key], outcomes[key])
         benchmark, family, model, variant, judge, settings = key
         found += [
@@ -117,7 +116,6 @@ def _outcomes(
     scores: Mapping[int, LengthScores],
     chance: Mapping[str, float],
     threshold: float | None,
-    fraction: float,
 ) -> _Outcomes:
     heights = {length: chance[cell.task] for length, cell in lengths.items() if cell.task in chance}
     points = next(iter(lengths.values())).points
@@ -127,7 +125,7 @@ def _outcomes(
     )
     bars: dict[float | None, Bar] = {
         # A bar above chance at some lengths only would be higher there than at others.
-        None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
+        None: fraction_bar(FRACTION, heights if len(heights) == len(lengths) else None)
     }
     if threshold is not None and shares:
         bars[threshold] = Bar(f"{100 * threshold:g} %", dict.fromkeys(lengths, threshold))

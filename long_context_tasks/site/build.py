@@ -79,8 +79,6 @@ _STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.cr
 @dataclass(frozen=True)
 class BuiltSite:
     index: Path  # path of the first page
-    models: int  # number of model pages
-    tasks: int  # number of task pages
     cases: int  # number of cases that can be opened
     size: int  # total size of all files in bytes
     files: int
@@ -96,7 +94,7 @@ def build_site(
     """Write a site and move it into place; see :func:`replaced` and :func:`write_site`."""
     with replaced(folder) as part:
         n_cases = write_site(part, collection, cells, cases, options or SiteOptions())
-    return built_site(folder, cells, n_cases)
+    return built_site(folder, n_cases)
 
 
 def write_site(
@@ -116,12 +114,10 @@ def write_site(
     return _Writer(part, collection, cells, options, _plotly()).write(cases)
 
 
-def built_site(folder: Path, cells: Sequence[Cell], n_cases: int) -> BuiltSite:
+def built_site(folder: Path, n_cases: int) -> BuiltSite:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return BuiltSite(
         index=folder / "index.html",
-        models=len({cell.model for cell in cells}),
-        tasks=len({cell.task for cell in cells}),
         cases=n_cases,
         size=sum(path.stat().st_size for path in files),
         files=len(files),
