@@ -1,6 +1,7 @@
 """Ada-LEval with one command: `opencompass configs/eval_ada_leval.py`.
 
 By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download.
+The demo model's answers have at most 64 tokens, unless LCT_ANSWER_BUDGET is set.
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_tsort_1k; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch ada_leval`)

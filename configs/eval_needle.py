@@ -1,6 +1,7 @@
 """Needle with one command: `opencompass configs/eval_needle.py`.
 
 By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download.
+The demo model's answers have at most 64 tokens, unless LCT_ANSWER_BUDGET is set.
 
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=needle_plain_500
     LCT_N       cases of each task (4 by default; all, or the official subsets, if LCT_TASKS is given)

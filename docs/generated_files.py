@@ -77,7 +77,8 @@ work_dir = 'outputs/{benchmark}'
 del _configs
 '''
 _SYNTHETIC = """\
-By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download."""
+By default, a small trial: 4 synthetic cases of each of the shortest tasks, with the demo model, without any download.
+The demo model's answers have at most 64 tokens, unless LCT_ANSWER_BUDGET is set."""
 _PUBLISHED = """\
 By default: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
 Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged if a judge is named: LCT_JUDGE=judge.yaml."""

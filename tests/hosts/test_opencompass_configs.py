@@ -69,6 +69,10 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     config, _ = read(configs / "eval_ada_leval.py")
     assert {dataset["lct_n"] for dataset in config.datasets} == {4}
     assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
+    [*walks] = read(configs / "eval_graph_walks.py")[0].datasets
+    assert {dataset["lct_answer_budget"] for dataset in walks} == {64}
+    [*walks] = read(configs / "eval_graph_walks.py", ANSWER_BUDGET="9")[0].datasets
+    assert {dataset["lct_answer_budget"] for dataset in walks} == {9}
     assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.task.DemoModel"
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
@@ -89,6 +93,7 @@ def test_tasks_model_and_repeats_from_the_environment(read: Read, tmp_path: Path
     assert config.infer["partitioner"]["num_worker"] == 3
     # Nothing is written down but what runs.
     assert len(text.splitlines()) < 200
+    assert "lct_answer_budget" not in read("eval_graph_walks.py", TASKS="")[0].datasets[0]
     [warm] = read("eval_ada_leval.py", TEMPERATURE="0.6", TOP_P="0.9")[0].models
     assert warm["abbr"] == "tiny-one_t0.6_p0.9"
     assert warm["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
