@@ -322,7 +322,10 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
         elif is_separator(block) or is_closing(block):
             layout.drop(i, "headings")
         elif heading := heading_of(block):
-            layout.set_heading(i, heading)
+            # "I" is a word too, and may stand alone in a badly scanned sentence.
+            word = block.text == "I" and 0 < i < len(blocks) - 1 and not ends_paragraph(blocks[i - 1].text)
+            if not (word and (blocks[i + 1].text[0].islower() or blocks[i + 1].text[0] in ",;")):
+                layout.set_heading(i, heading)
         elif is_page_number(block) or (len(block.lines) == 1 and not block.text.strip(CUT + " ")):
             layout.drop(i, "page numbers")
         if "[" in block.text:
@@ -337,9 +340,15 @@ def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
     block = blocks[i]
     note = _NOTE.match(block.lines[0]) if block.text[0] in "*†‡[(" else None
     if note is None or note["mark"]:
-        return note is not None and note["mark"] in marks
+        return note is not None and note["mark"] in marks and not _goes_on(blocks, i, note.end() - 1)
     near = 0 if block.gap >= _LARGE_GAP else max(0, i - _MOST_BLOCKS_BEFORE_NOTE)
     return any(_NOTE_MARK.search(line) for above in blocks[near:i] for line in above.lines)
+
+
+def _goes_on(blocks: Sequence[Block], i: int, at: int) -> bool:
+    """Return whether what follows the mark of a note, at a character of a block's first line, is no note but the story."""
+    after = blocks[i].lines[0][at]
+    return after in ".,;:!?)º°ª" or (after.islower() and i > 0 and not ends_paragraph(blocks[i - 1].text))
 
 
 # Where the story begins and ends.
@@ -478,7 +487,7 @@ def _back_matter(layout: Layout) -> int:
     total = layout.before[-1] or 1
     for i, heading in layout.ordered():
         if (
-            heading.style == "back"
+            (heading.style == "back" or is_contents(layout.blocks[i]))
             and total - layout.before[i] < _MOST_BACK * total
             and layout.before[i]
             # Notes of one chapter are above the next one, whose number continues; notes at the end have their own numbers.
@@ -551,7 +560,9 @@ def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> l
     These have no heading of front or back matter, or they contain dialogue.
     """
     parts: list[list[int]] = []
-    for outside in (range(start), range(stop, len(layout.blocks))):
+    # Below a table of contents at the end are lists of books.
+    below = [] if stop in listed else [range(stop, len(layout.blocks))]
+    for outside in (range(start), *below):
         parts.append([])
         known = False
         for i in outside:
@@ -638,19 +649,22 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
             cut = cut or CUT in block.text or is_page_number(block) or layout.dropped[i] == "captions"
             continue
         heading = layout.headings.get(i)
-        opens = opens or heading is not None
+        opens, word = opens or heading is not None, False
         for told in _rest(block, heading) if heading else [block]:
             if not (text := unwrap(told)):
                 continue
             if opens:
                 chapters.append(len(paragraphs))
                 opens = False
-            elif cut and text[0].islower() and not ends_paragraph(paragraphs[-1]):
-                # A picture or a page number had cut the paragraph in two.
+            elif not ends_paragraph(paragraphs[-1]) and (
+                text == "I" or (cut and (text[0].islower() or text[0] == ","))
+            ):
+                # A picture, a page number or a word on a line of its own had cut the paragraph in two.
                 paragraphs[-1] += f" {text}"
+                word = text == "I"
                 continue
             paragraphs.append(text)
-        cut = False
+        cut = word
     return paragraphs, chapters
 
 

@@ -22,6 +22,7 @@ from long_context_tasks.corpora.headings import (
     BARE_NUMBERS,
     HEADING_GAP,
     LONGEST_HEADING,
+    MOST,
     TITLE_MARKS,
     Heading,
     count_in,
@@ -31,6 +32,7 @@ from long_context_tasks.corpora.headings import (
     read,
     readings,
     run_in_number,
+    series_in,
     without_number,
 )
 from long_context_tasks.corpora.printed_text import (
@@ -43,7 +45,6 @@ from long_context_tasks.corpora.printed_text import (
     ends_sentence,
     is_capitals,
     is_prose,
-    is_set_apart,
     is_synopsis,
     is_title,
     line_block,
@@ -55,12 +56,15 @@ ARGUMENT = re.compile(
     r"_?(?:In wh|Of |How |Wherein|Where |What |Why |Contain|Show|Treat|Concern|Relat|Tell|Describ)"
 )
 NO_CHAPTERS = ("front", "back", "named", "book", "part", "volume")
-MOST = 0.6  # share of cases that makes a rule of a book
 _FEWEST = 3  # headings that make a rule of a book
+_MOSTLY = 0.8
 _MOST_PLAIN_TITLE_WORDS = 12
 _WORDS_A_CHAPTER = 300  # at least, between headings that only their looks make headings
 _WORDS_A_SECTION = 40
 _FEWEST_WORDS_OF_RUN_IN = 32  # titles with a number are shorter than paragraphs
+_MOST_WORDS_OF_TITLES = 45
+_LEAST_SPAN = 0.1  # of the words of a book, from the first number to the last
+_FEWEST_REGULAR, _FEWEST_TENTHS = 6, 5  # lines in capitals, and tenths of a book with one
 _FEWEST_PAGE_NUMBERS = 8
 # Page numbers.
 WORDS_A_PAGE = 600  # a series of digits whose median distance is less may number pages
@@ -196,41 +200,69 @@ def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
 
 
 def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
-    """Move chapter numbers to their own blocks if most chapters' first paragraphs begin with one."""
-    run_ins = {
-        i: run_in
-        for i, block in enumerate(blocks)
-        if (run_in := run_in_number(block))
-        and is_prose(Block(run_in[2], 0))
-        and not is_synopsis(block.text)
-        and not ARGUMENT.match(run_in[2][0])
+    """Move numbers that share a block with the story to blocks of their own if they count through the book."""
+    found = {i: run_in for i, block in enumerate(blocks) if (run_in := run_in_number(block))}
+    found = {
+        i: run_in for i, run_in in found.items() if not run_in[3] or _may_be_told(blocks[i], *run_in[2:])
     }
-    places = [i for i in run_ins if blocks[i].size > MOST_TITLE_WORDS]
-    numbers = [run_ins[i][0] for i in places]
-    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
-    if (
-        len(places) < max(_FEWEST, MOST * len(run_ins))
-        or sum(steps) < MOST * len(steps)
-        or not Layout(blocks).are_apart(places)
-        # Arguments have numbers too, but are short and in the present tense.
-        or (
-            median(blocks[i].size for i in places) < _FEWEST_WORDS_OF_RUN_IN
-            and sum(narrates(blocks[i].text) for i in places) < MOST * len(places)
-        )
-    ):
-        return list(blocks)
+    apart: set[int] = set()
+    for kind in {number.keyword or number.kind for number, *_ in found.values()}:
+        same = [i for i, (number, *_) in found.items() if (number.keyword or number.kind) == kind]
+        counted = [same[k] for k in series_in([found[i][0].value for i in same])]
+        run_ins = [i for i in counted if found[i][1] or found[i][3]]
+        # "I" is a preposition in some languages: after the number comes "II", set in the same way.
+        words = {i for i, k in pairwise(run_ins) if found[i][2] == "I" and found[k][2] != "II"}
+        run_ins = [i for i in run_ins if i not in words]
+        others = {found[i][0].value for i in same if found[i][3] and i not in run_ins}
+        glued = sum(found[i][2][-1].isalnum() for i in run_ins) >= MOST * len(run_ins)
+        if (
+            len(run_ins) >= max(_FEWEST, MOST * len(others))
+            and _count_through(blocks, counted)
+            and (glued or _are_told(blocks, run_ins))
+        ):
+            apart |= set(run_ins)
     separate: list[Block] = []
     for i, block in enumerate(blocks):
-        if i in run_ins:
-            _, head, rest = run_ins[i]
-            separate += [Block((head,), max(block.gap, 2)), Block(rest, 1)]
+        if i in apart:
+            _, above, head, below = found[i]
+            separate += [Block(above, block.gap)] if above else []
+            separate.append(Block((head,), 2 if above else max(block.gap, 2)))
+            separate += [Block(below, 1)] if below else []
         else:
             separate.append(block)
     return separate
 
 
+def _may_be_told(block: Block, head: str, rest: tuple[str, ...]) -> bool:
+    """Return whether the text after a number may be the first paragraph of a chapter."""
+    # What nothing separates from its number is no heading of its own, or one with a gap.
+    glued = head[-1].isalnum() and (block.gap < 2 or ends_sentence(block.text))
+    below = Block(rest, 0)
+    return (glued or is_prose(below)) and not is_synopsis(below.text) and not ARGUMENT.match(rest[0])
+
+
+def _count_through(blocks: Sequence[Block], places: Sequence[int]) -> bool:
+    """Return whether numbers are far apart and not a list within one chapter."""
+    layout = Layout(blocks)
+    span = layout.before[places[-1]] - layout.before[places[0]]
+    return span >= _LEAST_SPAN * layout.before[-1] and layout.are_apart(places)
+
+
+def _are_told(blocks: Sequence[Block], run_ins: Sequence[int]) -> bool:
+    """Return whether numbers with punctuation precede paragraphs of the story, not titles or arguments."""
+    sizes = sorted(blocks[i].size for i in run_ins)
+    if sizes[int(_NEARLY_ALL * len(sizes))] > _MOST_WORDS_OF_TITLES:
+        return True  # first paragraphs may be as short as titles, but not all
+    # Arguments have numbers too, but are short and in the present tense.
+    long = [i for i in run_ins if blocks[i].size > MOST_TITLE_WORDS]
+    return len(long) >= MOST * len(run_ins) and (
+        median(blocks[i].size for i in long) >= _FEWEST_WORDS_OF_RUN_IN
+        or sum(narrates(blocks[i].text) for i in long) >= MOST * len(long)
+    )
+
+
 def find_chapters(
-    candidates: Layout, title: str, listed: frozenset[str] = frozenset(), start: int = 0
+    candidates: Layout, title: str, listed: frozenset[str] = frozenset(), start: int | None = None
 ) -> Layout:
     """Return a layout with the headings of a book; their titles may still be in the blocks below.
 
@@ -238,18 +270,27 @@ def find_chapters(
         candidates: the blocks, each with every role that its text alone allows.
         title: the book's title; its repetitions are dropped.
         listed: titles in the table of contents and the front matter, each :func:`plain`.
-        start: the first block after the front matter.
+        start: the first block after the front matter, or None if unknown; then only words and numbers make a heading.
     """
     layout = candidates.copy()
     _keep_counted(layout, listed)
     _find_counted_shapes(layout)
-    _find_listed(layout, title, listed, start)
+    _find_listed(layout, title, listed, start or 0)
     chapters = sum(heading.style not in NO_CHAPTERS for heading in layout.headings.values())
     # In a collection, one tale may have numbered sections while all have titles in capitals.
     capitals = _in_capitals(layout)
     for i in capitals if len(capitals) >= 2 * chapters else []:
         layout.set_heading(i, Heading("capitals", title=layout.blocks[i].text))
-    for i in _set_as_headings(layout, start):
+    if start is None:
+        looks: list[int] = []  # lines of a title page look like titles
+    else:
+        # The first tale may have such a title too.
+        if start and layout.is_text(start - 1) and _may_be_isolated(layout.blocks, start - 1):
+            start -= 1
+        while start and layout.is_text(start - 1) and is_capitals(layout.blocks[start - 1].text):
+            start -= 1
+        looks = [*_isolated(layout, start), *_regular(layout, start)]
+    for i in looks:
         layout.set_heading(i, Heading("capitals", title=layout.blocks[i].text))
     for i, block in enumerate(layout.blocks[:-1]):
         if layout.is_text(i) and (
@@ -308,7 +349,9 @@ def _in_series(layout: Layout, style: str, places: Sequence[int], listed: frozen
     kept: set[int] = set()
     # In a plain series, a number may be missing because it shares its line with other words.
     step = 2 if in_order and style != "arabic" and layout.are_apart(places) else 1
-    last = seen = 0
+    # The first numbers may be of another form.
+    last = numbers[counted[0]] - 1 if in_order and not bare_number else 0
+    seen = 0
     for i, number in zip(places, numbers, strict=True):
         # The first section of a chapter may have no number.
         second = (
@@ -316,8 +359,9 @@ def _in_series(layout: Layout, style: str, places: Sequence[int], listed: frozen
         )
         seen = i
         # Single letters that are also numerals sign letters, and digits out of order number pages.
-        initial = blocks[i].text.strip(" ._").upper() in ("C", "L")
-        apart = blocks[i].gap >= 2 and not initial and (number > last or bare_number)
+        letters = blocks[i].text.strip(" ._").upper()
+        apart = blocks[i].gap >= 2 and letters not in ("C", "L") and (number > last or bare_number)
+        apart = apart or (style == "roman" and letters.isalpha() and len(letters) > 1)
         if (
             number == 1
             or last < number <= last + step
@@ -482,22 +526,66 @@ def _in_capitals(layout: Layout) -> list[int]:
     return [i for i, size in zip(titles, sizes, strict=True) if size >= _WORDS_A_SECTION]
 
 
+def _regular(layout: Layout, start: int) -> list[int]:
+    """Return short lines in capitals that occur all over a book, few of them twice, each above a passage of some length."""
+    blocks = layout.blocks
+    lines = [
+        i
+        for i, block in enumerate(blocks)
+        if i >= start
+        and layout.is_text(i)
+        and block.size <= _MOST_PLAIN_TITLE_WORDS
+        and block.text[0].isalpha()
+        and is_capitals(block.text)
+    ]
+    beside = set(lines)
+    titles = [
+        i
+        for i in lines
+        if i - 1 not in beside
+        and (not i or ends_sentence(blocks[i - 1].text))
+        and (
+            below := next(
+                (block for j, block in enumerate(blocks[i + 1 : i + 5], i + 1) if j not in beside), None
+            )
+        )
+        and is_prose(below)
+        and not below.text[0].islower()
+        and bare(blocks[i].text)[-1:] not in "!;:"
+    ]
+    sizes = _words_until_next(layout, titles)
+    tenths = {10 * layout.before[i] // (layout.before[-1] or 1) for i in titles}
+    often = len(titles) >= _FEWEST_REGULAR and len(tenths) >= _FEWEST_TENTHS
+    different = len({plain(blocks[i].text) for i in titles}) >= MOST * len(titles)
+    long = sum(size >= _LEAST_APART for size in sizes) >= MOST * len(titles)
+    return titles if often and different and long else []
+
+
 def _words_until_next(layout: Layout, places: Sequence[int]) -> list[int]:
     return [layout.before[b] - layout.before[a] for a, b in pairwise([*places, len(layout.blocks)])]
 
 
-def _set_as_headings(layout: Layout, start: int) -> list[int]:
-    """Return the lines in capitals that have as large a gap as the numbered headings of this book."""
-    gaps = [
-        layout.blocks[i].gap for i, heading in layout.ordered(start, len(layout.blocks) - 1) if heading.number
-    ]
-    if len(gaps) < _FEWEST or (above := median(gaps)) < HEADING_GAP:
-        return []
-    return [
-        i
-        for i, (block, following) in enumerate(pairwise(layout.blocks))
-        if i >= start and layout.is_text(i) and block.gap >= above and is_set_apart(block, [following])
-    ]
+def _isolated(layout: Layout, start: int) -> list[int]:
+    """Return short lines below large gaps in a book in which nearly all large gaps are above headings or such lines."""
+    blocks = layout.blocks
+    large = [i for i in range(start, len(blocks) - 1) if blocks[i].gap >= max(HEADING_GAP, layout.gap + 2)]
+    short = [i for i in large if i in layout.headings or (layout.is_text(i) and _may_be_isolated(blocks, i))]
+    told = [i for i in large if i in short or layout.is_text(i)]
+    lines = [i for i in short if layout.is_text(i)]
+    different = len({plain(blocks[i].text) for i in lines}) >= MOST * len(lines)
+    return lines if different and len(short) >= max(_FEWEST, _MOSTLY * len(told)) else []
+
+
+def _may_be_isolated(blocks: Sequence[Block], i: int) -> bool:
+    block, text = blocks[i], bare(blocks[i].text)
+    return (
+        len(block.lines) <= 2
+        and block.size <= _MOST_PLAIN_TITLE_WORDS
+        and text[:1] not in f"{QUOTES}„—–-("
+        and text[-1:] not in ",;:"
+        and not text[:1].islower()
+        and (not i or ends_sentence(blocks[i - 1].text))
+    )
 
 
 def _is_above_heading(block: Block) -> bool:
@@ -562,7 +650,10 @@ def drop_below_headings(layout: Layout) -> None:
         if i in layout.headings:
             heading, argument_found = i, False
             opens, title_found = not layout.headings[i].rest, bool(layout.headings[i].title)
-        elif opens and _belongs_to_heading(layout, i, title_found, habits):
+        elif opens and (
+            _belongs_to_heading(layout, i, title_found, habits)
+            or (heading is not None and _continues_title(layout.headings[heading].title, block))
+        ):
             if not title_found and heading is not None:
                 layout.headings[heading] = replace(layout.headings[heading], title=block.text)
             title_found = True
@@ -601,6 +692,17 @@ class _Habits:
             mottoes >= _FEWEST,
             _usual_arguments(layout),
         )
+
+
+def _continues_title(title: str, block: Block) -> bool:
+    """Return whether a line in capitals below a title is its second line, or names the kind of tale."""
+    return (
+        bool(title)
+        and block.size <= _MOST_PLAIN_TITLE_WORDS
+        and is_capitals(block.text)
+        and (is_capitals(title) or block.gap >= 2)
+        and bare(block.text)[:1] not in QUOTES
+    )
 
 
 def _text_below(layout: Layout, i: int) -> bool:
@@ -701,6 +803,4 @@ def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habi
         return True
     if not title_found and habits.stops and is_synopsis(block.text):
         return True
-    if i + 1 in layout.headings and is_title(block):
-        return True
-    return title_found and is_set_apart(block, layout.blocks[i + 1 : i + 2])
+    return i + 1 in layout.headings and is_title(block)

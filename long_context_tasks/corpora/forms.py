@@ -265,7 +265,9 @@ def _is_stanza(block: Block, width: int) -> bool:
     small = sum(map(str.islower, begins))
     stopped = sum(line[-1] in _STOPS for line in lines[:-1])
     if filled < _MOST_FILLED * breaks:
-        return breaks < _FEWEST_BREAKS or small < _RAGGED_SMALL * breaks or stopped > _RAGGED_STOPPED * breaks
+        # A stanza of free verse may have no stop at all.
+        broken = small >= _RAGGED_SMALL * breaks and stopped <= _RAGGED_STOPPED * breaks
+        return breaks < _FEWEST_BREAKS or not broken or not ends_paragraph(lines[-1])
     # Scripts without capitals cannot show verse by them.
     if sum(map(str.isupper, begins)) >= _LEAST_CAPITALS * breaks and (breaks > 2 or filled < breaks):
         return True

@@ -24,6 +24,7 @@ from long_context_tasks.corpora.printed_text import (
     bare,
     is_capitals,
     is_mostly_capitals,
+    is_prose,
     is_synopsis,
     is_title,
 )
@@ -383,6 +384,18 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
     return indices[::-1]
 
 
+def series_in(values: Sequence[int]) -> list[int]:
+    """Return the indices of the numbers that count through a book, among others that are words, initials or amounts.
+
+    >>> series_in([1, 1, 2, 5, 5, 5, 3, 1, 4]), series_in([8, 3, 40, 2, 17])
+    ([1, 2, 6, 8], [])
+    """
+    # "I" is a word in many languages, and "V." an initial: such values occur often, those of a series once in each part.
+    likely = [k for k, value in enumerate(values) if value > 1 or 2 in values[k + 1 : k + 3]]
+    counted = [likely[k] for k in count_in([values[k] for k in likely], again=True)]
+    return counted if len(counted) >= MOST * len({values[k] for k in likely}) else []
+
+
 def phrase_of(line: str) -> str:
     """Return the kind of a heading without a number, or an empty string.
 
@@ -434,14 +447,20 @@ _AFTER_KEYWORD_AND_NUMBER = re.compile(
     r"\s*(?:[.:;—–-]+|,(?=\s)|(?=[(\[])|(?=\s)|$)\s*(?P<title>.*)$", re.DOTALL
 )
 _AFTER_NUMBER = re.compile(
-    r"(?:(?P<mark>[.:)\]](?:\s*[—–-]+)?|\s*[—–]|\s*--)|\s)\s*(?P<title>[\"“«¿¡_‘(]*[^\W\d_].*)$", re.DOTALL
+    r"(?:(?P<mark>[.:)\]](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s-(?=\s))|\s)\s*(?P<title>[\"“«¿¡_‘(]*\s?[^\W\d_].*)$",
+    re.DOTALL,
 )
-_NOTHING_AFTER_NUMBER = re.compile(r"\s?[.:)\]—–-]*$")
-_BEFORE_NUMBER = re.compile(r"[\[(§—–-]*\s?(?:\d{1,2}\.(?=[\dIVXLC]))?")
+_NOTHING_AFTER_NUMBER = re.compile(r"\s?[.:)\]/|·•—–-]*$")
+_BEFORE_NUMBER = re.compile(r"[\[(§|·•—–-]*\s?(?:\d{1,2}\.(?=[\dIVXLC]))?")
 _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
-_RUN_IN = re.compile(r"(?:[.:]|(?=--|—))(?P<rest>(?:--|—|\s)\s*\S.*)")
+_RUN_IN = re.compile(r"[.:)\]/|·•*~_ ]{0,4}(?P<rest>(?:--|—|(?<=[ .)\]])|\s)\s*\S.*)")
+_AT_END = re.compile(r"[.!?…»”\"]\s(?P<number>[IVX]{1,7})\.?$")
+_DECORATION = re.compile(r"[\[(§|·•*~—–_-]{1,2}\s?")
+_AROUND = " .—–-[]()_*·•~|/§"
+_LONGEST_NUMERAL = 12  # characters
+_OPENING = f"{QUOTES}„¿¡(—–- _"
 _BEFORE_END = re.compile(r"(?:this is |here )?", re.IGNORECASE)
 # Narration in English has "I", a verb in the past, or speech; arguments above a chapter are in the present.
 _NARRATIVE = re.compile(
@@ -457,6 +476,7 @@ _LONGEST_CONTENTS = 50
 _MOST_HEADING_WORDS = 70
 _MOST_WORDS_OF_NUMBERED_TITLE = 45
 _HIGHEST_NUMBER = 399
+MOST = 0.6  # share of cases that makes a rule of a book
 
 
 @dataclass(frozen=True)
@@ -612,19 +632,59 @@ def without_number(entry: str) -> str:
     return bare(after["title"]).strip(TITLE_MARKS) if after else entry
 
 
-def run_in_number(block: Block) -> tuple[int, str, tuple[str, ...]] | None:
-    """Return the number with which a paragraph begins, its text, and the lines after it.
+def leading_number(line: str) -> Numbered | None:
+    """Return the number with which a line begins if its end, a mark or a capital follows.
 
-    "IV. It was a hot day" and "Chapter Two.--It was": the number is in the first line of the story.
+    >>> [bool(leading_number(line)) for line in ("iv. a", "[IV] a", "IV «La casa", "2.Then", "I went", "1,500 men", "3rd May")]
+    [True, True, True, True, False, False, False]
     """
-    line = block.lines[0].lstrip()
-    number = line.strip(" .—–-[]()_*")
-    if len(block.lines) > 1 and (alone := read(number)) and alone.end == len(number) and not alone.keyword:
-        return alone.value, line, block.lines[1:]
-    found = read(line)
-    if found is None or not (found.keyword or found.kind in ("roman", "arabic")) or _DAY.match(line):
+    opening = _DECORATION.match(line)
+    start = opening.end() if opening else 0
+    number = read(line[start:])
+    if number is None or _DAY.match(line):
         return None
-    rest = _RUN_IN.match(line, found.end)
-    if rest is None:
-        return None
-    return found.value, line[: rest.start("rest")], (rest["rest"].lstrip(" -—"), *block.lines[1:])
+    number = replace(number, end=start + number.end)
+    word = number.kind == "word" and not number.keyword
+    rest = line[number.end :].lstrip(" _*")
+    if (following := _TOKEN.search(rest[:_LONGEST_NUMERAL])) and folded(following[0]) in months():
+        return None  # a date
+    if (
+        not rest
+        or rest[0] in (")]" if word else ")]:—–-/|·•~")
+        or (rest[0] == "." and not rest[1:2].isdigit())
+    ):
+        return number
+    # "Il" is a word, not a misread numeral.
+    clear = number.keyword or number.kind == "arabic" or (not word and line[start : number.end].isupper())
+    return number if clear and rest.lstrip(_OPENING)[:1].isupper() else None
+
+
+def run_in_number(block: Block) -> tuple[Numbered, tuple[str, ...], str, tuple[str, ...]] | None:
+    """Return a number that shares its block with the story, the lines above it, its text, and the lines below it.
+
+    "IV. It was a hot day", "IV It was" and "Chapter Two.--It was" begin a paragraph. "IV" may also be the only text of a block, a line
+    of its own within one, or the last word, behind the end of a sentence.
+    """
+    lines = block.lines
+    for k, line in enumerate(lines):
+        number = line.strip(_AROUND)
+        if len(number) > _LONGEST_NUMERAL or (k and not is_prose(Block(lines[:k], 0))):
+            continue
+        alone = read(number)
+        # Digits may number pages, unless the story begins right below them.
+        if (
+            alone
+            and alone.end == len(number)
+            and not alone.keyword
+            and (alone.kind == "roman" or (not k and len(lines) > 1))
+        ):
+            return alone, lines[:k], line.strip(), lines[k + 1 :]
+    first = lines[0].lstrip()
+    found = leading_number(first)
+    rest = _RUN_IN.match(first, found.end) if found else None
+    if found and rest and (told := rest["rest"].lstrip(" -—")):
+        return found, (), first[: rest.start("rest")].strip(), (told, *lines[1:])
+    if (last := _AT_END.search(lines[-1])) and (found := numeral_at(last["number"])):
+        above = (*lines[:-1], lines[-1][: last.start("number")])
+        return (found, above, last["number"], ()) if is_prose(Block(above, 0)) else None
+    return None

@@ -18,7 +18,7 @@ _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I
 )
 _END = re.compile(r"^[ \t]*\*{3}[ \t]*END OF (?:THE|THIS) PROJECT GUTENBERG", re.M | re.I)
-_SMALL_PRINT = re.compile(r"\*END\*? ?THE SMALL PRINT![^\n]*\n", re.I)
+_SMALL_PRINT = re.compile(r"\*(?:END\*? ?THE )?SMALL PRINT![^\n]*\n", re.I)
 _END_LINE = re.compile(
     r"^[ \t]*(?:\*{3}[ \t]*)?End of (?:the |this )?(?:Project Gutenberg|PG\b)(?:'s|’s|[^\n]*\b(?:e-?book|e-?text))",
     re.M | re.I,
@@ -352,17 +352,6 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
         w for word in words if (w := word.strip(QUOTES + "().,;:-—")) and w.lower() not in _SMALL_WORDS
     ]
     return bool(weighty) and text[0].isupper() and all(not word[0].islower() for word in weighty)
-
-
-def is_set_apart(block: Block, following: Sequence[Block]) -> bool:
-    """Return whether a block is a line in capitals, not speech, with two blank lines above and below."""
-    return (
-        len(block.lines) == 1
-        and min(below.gap for below in (block, *following)) >= 2
-        and is_capitals(block.text)
-        and bare(block.text)[:1] not in QUOTES
-        and bare(block.text)[-1:] not in "!?,;:"
-    )
 
 
 # Running text.

@@ -61,7 +61,7 @@ def test_real_stories_in_other_layouts(tmp_path: Path, shared: Path) -> None:
 @pytest.mark.slow
 def test_real_novels_show_no_headings(shared: Path) -> None:
     seen = {
-        book.id: [leak for leak in find_leaks(book) if not leak.dated]
+        book.id: [leak for leak in find_leaks(book) if not leak.told]
         for book in read_books(shared / "data" / "books")
         if book.form == "novel"
     }
@@ -118,7 +118,7 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
 )
 def test_leaks_and_lookalikes(line: str, leaks: bool) -> None:
     book = Book("b", "B", ("It rained.", line), (0,), headings=("THE GOLDEN THREAD.",))
-    assert any(not leak.dated for leak in find_leaks(book)) == leaks
+    assert any(not leak.told for leak in find_leaks(book)) == leaks
 
 
 @pytest.mark.parametrize(

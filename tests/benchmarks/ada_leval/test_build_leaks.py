@@ -7,7 +7,7 @@ from written_book import paragraphs, write_books
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
 from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import CaseSet, InputError
 
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 ORDINALS = {
@@ -92,7 +92,19 @@ def test_other_numbers_do_not(tmp_path, numbers, line):
 def test_a_list_in_one_place_is_part_of_the_story(tmp_path):
     novel = paragraphs(240, 3)
     novel[100:100] = [f"{number}. Bread and a candle." for number in range(1, 10)]
-    assert find_leaks(Book("b", "B", tuple(novel), (0,))) == []
+    leaks = find_leaks(Book("b", "B", tuple(novel), (0,)))
+    assert (
+        [leak.paragraph for leak in leaks if leak.told]
+        == [leak.paragraph for leak in leaks]
+        == [*range(100, 109)]
+    )
+    settings = TSortSettings((4000,), stride=3)
+    build("ada_leval_tsort", write_books(tmp_path, {"b": novel}), settings, tmp_path / "ada_leval_tsort")
+    cases = CaseSet.read(tmp_path / "ada_leval_tsort", "ada_leval_tsort_4k")
+    listed = [f"{number}. Bread" for number in range(1, 10)]
+    for case in cases.cases:
+        text = cases.documents[case.document]
+        assert sum(any(line in text[a:b] for line in listed) for a, b in case.inputs["segments"]) < 2
 
 
 @pytest.mark.slow

@@ -20,11 +20,13 @@ from long_context_tasks.corpora.headings import (
     any_keyword,
     count_in,
     folded,
+    leading_number,
     months,
     numeral_at,
     plain,
     read,
     readings,
+    series_in,
 )
 from long_context_tasks.corpora.printed_text import QUOTES
 from long_context_tasks.schema import InputError
@@ -60,8 +62,9 @@ _DIGITS = re.compile(r"\d+")
 _NOT_BEFORE = frozenset(".,:/-–$£€")
 _NOT_AFTER = re.compile(r"[\w:/%-]|[.,]\d")
 _BEFORE = "[(§—–-_ "
-_AFTER_FIRST = re.compile(r"[\dIVXLC][.:;)—–-]")
 _INSIDE = "within paragraphs"
+_LEADING = ("arabic #", "roman #")
+_MOST_BETWEEN_ITEMS = 4  # paragraphs from an item of a list to the next
 # Minimum number of members of a series, by shape. Page numbers form long series, and numbers without a word
 # next to them are frequent.
 _FEWEST_COUNTED = {_INSIDE: 8, "arabic": 4, "roman": 4, "word": 4}
@@ -100,17 +103,19 @@ class Leak:
     paragraph: int  # index in the book
     text: str  # its beginning, or its number with the surrounding words
     counted: bool = False  # whether it is a member of a series of numbers
-    dated: bool = False  # whether it is a date, or begins with one
+    told: bool = False  # whether it is part of the story: begins with a date, or is an item of a list
 
 
 def find_leaks(book: Book) -> list[Leak]:
     """Return the paragraphs with a chapter number, a removed heading's title, a date or a series number."""
     dated = {
-        place: Leak(place, text[:60], dated=True)
+        place: Leak(place, text[:60], told=True)
         for place, text in enumerate(book.paragraphs)
         if _is_dated(text)
     }
-    titles = {_letters(title) for title in book.headings}
+    # A line that occurs often is no title but the name of a speaker.
+    repeated = Counter(map(_letters, book.paragraphs))
+    titles = {key for key in map(_letters, book.headings) if repeated[key] < _FEWEST_PAGES}
     # Pages in a scanned book begin with their number and a title ("46 THE LONG ROAD"), some of them misread.
     heads = {
         place: "in capitals" if _is_shouted(text) else head[0]
@@ -210,16 +215,24 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
             shapes[shape].append((place, value, shown))
     words = [0, *accumulate(text.count(" ") + 1 for text in book.paragraphs)]
     members: dict[int, Leak] = {}
+    items: dict[int, Leak] = {}
     for shape, same in shapes.items():
-        counted = count_in([value for _, value, _ in same], again=shape != _INSIDE)
-        if len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
-            continue
+        if shape in _LEADING:
+            for (a, value, shown), (b, following, _) in pairwise(same):
+                if following == value + 1 and b - a <= _MOST_BETWEEN_ITEMS:
+                    items |= {a: Leak(a, shown, told=True), b: Leak(b, book.paragraphs[b][:60], told=True)}
+        values = [value for _, value, _ in same]
+        # Words and initials look like bare numbers, but not like those with a keyword.
+        counted = series_in(values) if shape in _LEADING else count_in(values, again=shape != _INSIDE)
         # Front and back matter have other numbers than the pages in between.
         of = counted[-1] + 1 - counted[0] if shape == _INSIDE else len(same)
+        few = shape not in _LEADING and len(counted) < _SHARE * of
+        if few or len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
+            continue
         places = [same[i][0] for i in counted]
-        if len(counted) >= _SHARE * of and median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
+        if median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
             members |= {same[i][0]: Leak(same[i][0], same[i][2], counted=True) for i in counted}
-    return members
+    return items | members
 
 
 def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
@@ -240,14 +253,8 @@ def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
     if short:
         for shape, found in readings(text):
             yield shape, found.value, text
-    line = text[:_MOST_LINE].lstrip(_BEFORE)
-    if number := read(line):
-        rest = line[number.end :]
-        # "I The wet day", unlike "I giudici" and "Two Dublin vestals".
-        apart = rest[:1] != " " or (number.kind != "word" and rest[1:2].isupper())
-        marked = number.kind in ("arabic", "roman") and _AFTER_FIRST.match(line, number.end - 1)
-        if number.keyword or (short and apart) or marked:
-            yield f"{number.keyword or number.kind} #{rest[:1]}", number.value, text[:60]
+    if number := leading_number(text[:_MOST_LINE].lstrip(_BEFORE)):
+        yield f"{number.keyword or number.kind} #", number.value, text[:60]
 
 
 def _head_of(text: str) -> tuple[str, int] | None:

@@ -578,7 +578,7 @@ def _without_leaks(
     dropped: Counter[str],
 ) -> list[Passage]:
     """Drop passages with chapter numbers, titles or dates in two or more parts, which reveal the order."""
-    headings = [leak for leak in leaks if not leak.dated]
+    headings = [leak for leak in leaks if not leak.told]
     without_headings = [each for each in passages if not in_two_parts(each.borders, headings)]
     silent = [each for each in without_headings if not in_two_parts(each.borders, leaks)]
     hidden, dated = len(passages) - len(without_headings), len(without_headings) - len(silent)
@@ -586,7 +586,7 @@ def _without_leaks(
     if hidden:
         dropped["two of its parts contain what looks like headings"] += hidden
     if dated:
-        dropped["two of its parts contain dates"] += dated
+        dropped["two of its parts contain dates or items of a list"] += dated
     return silent
 
 
