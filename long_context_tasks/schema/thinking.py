@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from long_context_tasks.schema.response import ANSWER_CUT, EMPTY
+from long_context_tasks.schema.wrappers import unwrapped
 
 OPEN, CLOSE = "<think>", "</think>"
 """The markers that hosts put around thinking separated by a server."""
@@ -70,6 +71,11 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 """Last lines such as "Answer: A3" or "Final list:" above a list, at which some models forget to close their thinking."""
+_OF_ANSWER = r"(?:a|and|none|(?:final )?answer|order|(?:core|related|supplementary|supporting)|ids?|part|option|segments?)"
+_ONLY_ANSWER = re.compile(rf"(?:{_OF_ANSWER}(?![^\W\d_])|[\W\d_])+", re.IGNORECASE)
+"""A text without other words than those of an answer in the format that a prompt asks for."""
+_INCOMPLETE = re.compile(r"[,;:>→(\[-][*_\s]*\Z|\A\W*\d+\W*\Z")
+"""A list that goes on, or a number that may begin an item of a list."""
 _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
 """Beginnings of all markers; testing them first makes the search ten times as fast."""
 
@@ -92,8 +98,8 @@ def without_thinking(response: str | None) -> Visible:
 
     The answer is the text after the last closing marker, or before the thinking if nothing follows.
     Everything before a closing marker without an opening one is thinking. If thinking is never closed and
-    there is no other text, an answer that its last lines announce ("Answer: A3") counts; a bare list does not,
-    because it may be a draft that the budget cut off.
+    there is no other text, an answer that its last lines announce ("Answer: A3") counts, and so does a last
+    paragraph that holds nothing but a complete answer.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
     Visible(text='Answer: A2', unclosed=False)
@@ -119,9 +125,20 @@ def without_thinking(response: str | None) -> Visible:
         pieces.append(response[begin:])
     # Some models answer first and think afterwards.
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
-    if thinking and not text.strip() and (stated := _ANNOUNCED.search(response, begin)):
-        text, thinking = stated[0].lstrip("\n"), False
+    if thinking and not text.strip() and (stated := _stated_last(response[begin:])):
+        return Visible(stated, unclosed=False)
     return Visible(text, thinking)
+
+
+def _stated_last(thought: str) -> str:
+    """Return the answer at the end of thinking that is never closed, or an empty text."""
+    if announced := _ANNOUNCED.search(thought):
+        return announced[0].lstrip("\n")
+    paragraphs = re.split(r"\n[ \t]*\n", thought.rstrip())
+    answer = unwrapped(paragraphs[-1])
+    complete = re.search(r"\d", answer) and all(answer.count(a) == answer.count(b) for a, b in ("[]", "()"))
+    bare = _ONLY_ANSWER.fullmatch(answer) and not _INCOMPLETE.search(answer)
+    return paragraphs[-1] if len(paragraphs) > 1 and complete and bare else ""
 
 
 def marks_of(text: str) -> tuple[str, str]:

@@ -63,8 +63,18 @@ def test_every_form_is_taken_out(opens: str) -> None:
         ),
         ("<think>So.\nFinal answer:\n12; 40</s>\n", "Final answer:\n12; 40</s>\n", False),
         ("<think>So.\nFinal list:\n\n12; 40", "Final list:\n\n12; 40", False),
-        # A list that nothing announces may be a draft.
-        ("<think>12 of 40.\n\n12; 40", "", True),
+        # A list that nothing announces is an answer if it is a paragraph, and complete.
+        ("<think>12 of 40.\n\n12; 40", "12; 40", False),
+        ("[THINK]A1?\n\n**A3**</s>\n", "**A3**</s>", False),
+        (
+            "<think>So.\n\n- Core IDs: [12]\n- Supplementary IDs: none",
+            "- Core IDs: [12]\n- Supplementary IDs: none",
+            False,
+        ),
+        ("<think>12 of 40.\n12; 40", "", True),
+        ("<think>12 of 40.\n\n12; 40;", "", True),
+        ("<think>12 of 40.\n\n[12], [40", "", True),
+        ("<think>12 of 40.\n\n2.", "", True),
         ("<think>Answer:\n12; 40\nOr is 40 a year", "", True),
         ("<think>[12]", "", True),
         ("<think>So.\n\nPerhaps 12; 40", "", True),
