@@ -213,6 +213,9 @@ def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
         # "I" is a preposition in some languages: after the number comes "II", set in the same way.
         words = {i for i, k in pairwise(run_ins) if found[i][2] == "I" and found[k][2] != "II"}
         run_ins = [i for i in run_ins if i not in words]
+        # Side by side, numbers are a list.
+        listed = {i for pair in pairwise(run_ins) if pair[1] - pair[0] <= _FEWEST for i in pair}
+        run_ins = [i for i in run_ins if i not in listed]
         others = {found[i][0].value for i in same if found[i][3] and i not in run_ins}
         glued = sum(found[i][2][-1].isalnum() for i in run_ins) >= MOST * len(run_ins)
         if (
@@ -555,7 +558,8 @@ def _regular(layout: Layout, start: int) -> list[int]:
     ]
     sizes = _words_until_next(layout, titles)
     tenths = {10 * layout.before[i] // (layout.before[-1] or 1) for i in titles}
-    often = len(titles) >= _FEWEST_REGULAR and len(tenths) >= _FEWEST_TENTHS
+    numbered = sum(bool(heading.number) for heading in layout.headings.values())
+    often = len(titles) >= max(_FEWEST_REGULAR, numbered / 2) and len(tenths) >= _FEWEST_TENTHS
     different = len({plain(blocks[i].text) for i in titles}) >= MOST * len(titles)
     long = sum(size >= _LEAST_APART for size in sizes) >= MOST * len(titles)
     return titles if often and different and long else []
