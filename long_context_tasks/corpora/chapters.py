@@ -576,10 +576,12 @@ def _isolated(layout: Layout, start: int) -> list[int]:
     short = [i for i in large if i in layout.headings or (layout.is_text(i) and _may_be_isolated(blocks, i))]
     told = [i for i in large if i in short or layout.is_text(i)]
     lines = [i for i in short if layout.is_text(i)]
-    numbered = sum(bool(layout.headings[i].number) for i in short if i in layout.headings)
-    if 2 * numbered >= len(short):
-        # Among numbered chapters, other short lines are of the story.
-        lines = [i for i in lines if is_capitals(blocks[i].text) and blocks[i + 1].gap >= 2]
+    gaps = [blocks[i].gap for i in short if i in layout.headings and layout.headings[i].number]
+    if 2 * len(gaps) >= max(len(short), 2 * _FEWEST):
+        # Among numbered chapters, only lines in capitals with as large a gap are no lines of the story.
+        capitals = (i for i in large if layout.is_text(i) and is_capitals(blocks[i].text))
+        lines = [i for i in capitals if blocks[i].gap >= median(gaps) and blocks[i + 1].gap >= 2]
+        return [i for i in lines if bare(blocks[i].text)[-1:] not in "!?,;:" and len(blocks[i].lines) == 1]
     different = len({plain(blocks[i].text) for i in lines}) >= MOST * len(lines)
     return lines if different and len(short) >= max(_FEWEST, _MOSTLY * len(told)) else []
 
