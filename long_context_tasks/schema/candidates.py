@@ -93,21 +93,29 @@ OPENS = re.compile(r"\W*" + _CUES["opens"], re.IGNORECASE)
 """For ``match``: a sentence before the answer, such as "Here it is."."""
 _ALTERNATES = re.compile(r"\W*" + _CUES["alternates"], re.IGNORECASE)
 _INTRODUCES = re.compile(
-    r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W{0,12}\Z"
+    r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:therefore|thus|hence|the|an?|la|le|el|l'|die))?|[是为は])\W{0,12}\Z"
 )
 """Ends text that leads directly to an answer."""
 _PRAISED = re.compile(
     rf"[*_`\"')\]]{{0,4}}(?:(?:\s{_CUES['copulas']}\s|\s?[:=→–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
-    rf"[ :*–—-]{{1,5}}{_CUES['passes']}|\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{{0,3}}A\d|:?\s?[→:]?\s?[✓✅✔])",
+    rf"[ :*(–—-]{{1,5}}{_CUES['passes']}|:[^\n]{{0,120}}, {_CUES['passes']}\W*(?:\n|\Z)|\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{{0,3}}A\d|:?\s?[→:]?\s?[✓✅✔])",
     re.IGNORECASE,
 )
 """Follows a candidate called the best: " is the most helpful one", " > A1", " ✓"."""
 _FAILS = re.compile(
-    rf"[*_`\"')\]]{{0,4}}(?:[\s:→]{{0,3}}[✗❌✘]|[ :*→–—-]{{1,5}}{_CUES['fails']}|"
+    rf"[*_`\"')\]]{{0,4}}(?:[\s:→]{{0,3}}[✗❌✘]|[ :*(→–—-]{{0,5}}(?:(?:each|all|both) )?{_CUES['fails']}|"
+    rf":[^\n]{{0,120}}, {_CUES['fails']}\W*(?:\n|\Z)|"
     rf"\s(?:is|are|was|were|should|must|could|can|would)\b[^.;\n]{{0,30}}{_CUES['excluded']})",
     re.IGNORECASE,
 )
 """Follows a candidate that the reply rejects: " fails", " were not included"."""
+_SPARED = re.compile(r"[*_`\"')\]]{0,4} (?:does not|doesn't)(?=\s?[.,;!]|\s*\Z)")
+"""Follows a candidate that is unlike those before it: "A1 and A2 fail, but A3 does not."."""
+_EXCEPTED = re.compile(
+    r"\b(?:all|every|each|no|none|any)\b[^.\n]{0,80}\b(?:except|but|other than|apart from)(?: for)?[^\w.,;]*\Z",
+    re.IGNORECASE,
+)
+"""Ends right before the only candidate of its kind: "Every answer but A3 fails"."""
 _ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?(?=\s*\S)")
 """Follows a candidate that is only considered: "A1? No."."""
 _SUBJECT = re.compile(
@@ -120,6 +128,7 @@ _PICKED = re.compile(
     re.IGNORECASE,
 )
 """Follows two answers, of which it names one: "so the second is the right one"."""
+_IN_PARENTHESES = re.compile(r"\([^()\n]{0,200}\)")
 _APART = re.compile(r"[.!?:>\n–—✗❌✘✓✅✔]|\s-\s")
 _WORD = re.compile(r"[^\W_]")
 
@@ -229,17 +238,28 @@ def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
         last = weighed[-1] if weighed else None
         begin = last.end if last else 0
         gap, tail = text[begin : answer.start], text[answer.end : answer.end + _NEAR]
+        after_denied = last is not None and last.standing is Standing.DENIED
         lead, heading = introduction(text, answer.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
-        # "Not A1 but A3"
-        opposed = last and last.standing is Standing.DENIED and "but" in gap[-_NEAR:].lower().split()
-        if last and joined(gap) and not own_sentence and not opposed:
+        # "Not A1 but A3", "A1 (no), A3 (yes)"
+        opposed = after_denied and (
+            "but" in gap[-_NEAR:].lower().split() or (")" in gap and _PRAISED.match(tail))
+        )
+        # "We dismiss A1 (too heavy) and A2"
+        if (
+            last
+            and joined(_IN_PARENTHESES.sub("", gap) if after_denied else gap)
+            and not own_sentence
+            and not opposed
+        ):
             level = last.standing
         else:
             level = standing(text, answer, lead, heading, opening)
             chain = len(weighed)
         if last and gap[:9].strip(" *_`") == ">":
             level = Standing.DENIED
+        elif (after_denied and _SPARED.match(tail)) or _EXCEPTED.search(lead):
+            level = Standing.CHOSEN
         elif _FAILS.match(tail):
             # "A1 and A2 are ruled out"
             weighed[chain:] = [replace(each, standing=Standing.DENIED) for each in weighed[chain:]]
