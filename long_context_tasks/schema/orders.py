@@ -50,7 +50,8 @@ _SPELLED = {
     for number, word in enumerate(words.split(), 1)
 }
 _PLACED = re.compile(
-    rf"(?<!\d)(\d{{1,4}})[\])>]?(?:\s(?:is|comes|goes|stands)\s(?:the\s)?|\s?[:=→–-]\s?)({'|'.join(_ORDINALS)}|last|\d{{1,2}}(?=st|nd|rd|th))(?:st|nd|rd|th)?\b",
+    r"(?<!\d)(\d{1,4})[\])>]?(?:\s(?:is|comes|goes|stands)\s(?:(?:the|in|at)\s)?(?:(number|position|place)\s)?|\s?[:=→–-]\s?)"
+    rf"({'|'.join(_ORDINALS)}|last|\d{{1,2}}(?=st|nd|rd|th|(?(2)\b|st)))(?:st|nd|rd|th)?\b",
     re.I,
 )
 _MOVED = re.compile(
@@ -133,7 +134,7 @@ def _forms(text: str, n: int) -> Iterator[list[Run]]:
     places = {**{word: place for place, word in enumerate(_ORDINALS)}, "last": n - 1}
     placed = {
         places.get(word.lower(), int(word) - 1 if word.isdecimal() else n): int(number)
-        for number, word in _PLACED.findall(text)
+        for number, _, word in _PLACED.findall(text)
     }
     if sorted(placed) == list(range(n)):
         yield [(0, len(text), [placed[place] for place in range(n)])]

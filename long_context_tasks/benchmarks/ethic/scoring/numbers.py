@@ -107,7 +107,7 @@ _COUNT = re.compile(
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 _QUOTED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}:\s[\"“'«]")  # '12: "12 patients, of whom 3 left"'
 # The id of a document whose list follows, or a column of ids: "ID 25797559: 104", "28637584:".
-_ID_ENDS = r"(?=\W{0,3}$|\s?[:–—→|-]|\)\s)"
+_ID_ENDS = r"(?=\W{0,3}$|[*_: ]{1,4}[-–—]$|\s?[:–—→|-]|\)\s)"
 _DOCUMENT = re.compile(
     rf"(?:{WORDS['parts']}\W{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}{_ID_ENDS}|"
     r"^\W{0,4}\d{1,9}(?=\W{0,2}:\W{0,9}\n\W{0,9}\d)",

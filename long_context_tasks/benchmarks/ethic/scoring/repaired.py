@@ -211,9 +211,9 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
 
 # Names the requested ids, or the others.
 _CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({WORDS['core']})|({WORDS['other']}))", re.IGNORECASE)
-_NOUN = r"\.?[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
+_NOUN = r"\.?[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?|ones?)"
 _MARKS = r"[ \t*_`\")]*"
-_LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is|would be)\b:?|$)"
+_LEADS_TO_IDS = r"(?:[:=→为是]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is|would be)\b:?|$)"
 # Follows a category that is a heading for ids: "IDs:", "studies are".
 _HEADING_ENDS = re.compile(
     rf"({_NOUN})?{_MARKS}(?:\(\d{{1,3}}\)(?=[*_ ]{{0,3}}:){_MARKS})?{_LEADS_TO_IDS}[ \t*_`]*",
@@ -243,6 +243,11 @@ _CONTRASTED = re.compile(
 _MOVES = re.compile(WORDS["moves"], re.IGNORECASE)
 # Begins a line under a heading that has its own label: "IDs secundarios: [12]".
 _OWN_LABEL = re.compile(r"\n[^\w\n]{0,9}[^\W\d_][^\n\d:=\[<]{0,40}[:=][ *_]{0,9}(?=[\[<(\d])")
+# A key to marks beside ids: "✅ = Core, ❌ = Supplementary"
+_MARK = re.compile(r"[^\x00-\x7f\w\s]|\b[A-Z]\b")
+_KEY = re.compile(
+    rf"({_MARK.pattern})\s?[=:]\s?((?i:{WORDS['core']}|{WORDS['other']}))[,;. ]{{0,3}}",
+)
 _BROKEN = re.compile(r"(?<=\d) (?=\d{3,4}(?!\d))")  # in an id such as "1585 9789"
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
@@ -274,6 +279,8 @@ def attributed_ids(answer: str) -> list[str] | None:
         Distinct ids without leading zeros; None if the answer has no list.
     """
     text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(answer))  # "core_ids"
+    if key := dict(_KEY.findall(text)):
+        text = _MARK.sub(lambda mark: f" {key[mark[0]]} " if mark[0] in key else mark[0], _KEY.sub("", text))
     # Before JSON is converted to lines, which would drop the labels in a list of objects.
     if (categorised := _categorised(text)) is not None:
         return categorised
