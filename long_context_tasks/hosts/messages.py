@@ -100,7 +100,12 @@ def checked_model(name: str, model: str) -> str:
         raise InputError(
             f"{name} {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
         )
-    if model and path.is_dir() and not any(path.rglob("*.json")) and not any(path.rglob("*.gguf")):
+    # A model may be in a subfolder.
+    if (
+        model
+        and path.is_dir()
+        and not any(p.suffix in (".json", ".gguf") or p.is_dir() for p in path.iterdir())
+    ):
         raise InputError(f"{name} {model}: the folder holds no model (no config.json); correct the path")
     return model
 

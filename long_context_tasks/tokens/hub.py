@@ -39,7 +39,7 @@ def why_offline() -> str:
 
 
 @cache
-def check_hub_model(name: str, option: str) -> None:
+def check_hub_model(name: str, option: str, *, required: bool = True) -> None:
     """Check that a model is on this machine or on the hub, because hosts find out late and show pages of tracebacks.
 
     If the hub does not answer, this process and its children read only local copies from then on.
@@ -47,9 +47,10 @@ def check_hub_model(name: str, option: str) -> None:
     Args:
         name: a hub id; nothing is done for a folder or an empty text.
         option: what the model was given with, such as LCT_MODEL.
+        required: whether the run fails without it.
 
     Raises:
-        InputError: there is neither a folder nor a local copy, and the hub does not answer or has no such model.
+        InputError: it is required, there is neither a folder nor a local copy, and the hub does not answer or has no such model.
     """
     if not name or Path(name).expanduser().exists():
         return
@@ -58,7 +59,7 @@ def check_hub_model(name: str, option: str) -> None:
     except ImportError:
         return
     copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
-    if not copies.is_dir() and "TRANSFORMERS_CACHE" not in os.environ:
+    if required and not copies.is_dir() and "TRANSFORMERS_CACHE" not in os.environ:
         gone = f"{option} {name}: no such folder here, and "
         if reason := why_offline():
             raise InputError(

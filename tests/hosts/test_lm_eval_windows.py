@@ -55,6 +55,15 @@ def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: 
     assert [sample["resps"] for sample in result["samples"][TASK]] == [[[REFUSED]]] * 6
 
 
+def test_a_loaded_model_can_be_an_argument(published: Path, tiny: Path) -> None:
+    import transformers
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny)
+    given = {"pretrained": model, "tokenizer": transformers.AutoTokenizer.from_pretrained(tiny)}
+    result = evaluate(model="hf", model_args=given, device="cpu", metadata={"lct_answer_budget": 1})
+    assert metrics_of(result)["n"] == 6
+
+
 def test_an_unknown_window_is_said_so(published: Path) -> None:
     result = evaluate(model="dummy")
     assert result["configs"][TASK]["metadata"]["window"] == "unchecked"

@@ -231,6 +231,12 @@ def test_another_attention_is_part_of_the_name(read: Read) -> None:
     assert model["abbr"] == "m-infllm_n_local1024"
 
 
+def test_a_model_may_be_in_a_subfolder(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "latest").symlink_to(tmp_path / "a" / "m")
+    assert read("models/lct_model.py", MODEL=str(tmp_path / "all"))[0].models[0]["abbr"] == "all"
+
+
 def test_requests_side_by_side(read: Read) -> None:
     """The host's threads go by the processors, and it begins one query a second, by default."""
     variables = {"API_BASE": "http://h/v1", "BATCH_SIZE": "48", "QUERIES_PER_SECOND": "20"}

@@ -125,14 +125,21 @@ def test_prompts_arrive_to_the_byte(tokenizer: Path) -> None:
         (401, "no such key", "put its key into OPENAI_API_KEY"),
         (404, "no such model", "name one of its models (LCT_API_MODEL"),
         (424, "odd", "see its log"),
+        (502, "Bad\n\nGateway", "see its log"),
+        ("late", "timed out", "see its log"),
     ],
 )
 def test_an_endpoint_that_fails_is_named_with_a_remedy(
-    tokenizer: Path, status: int | None, said: str, remedy: str
+    tokenizer: Path, status: int | str | None, said: str, remedy: str
 ) -> None:
     """One line in the log of the process, and no refusal for length."""
-    with judge_server(lambda *_: Answer(status=status or 200, error=said)) as server:
+    late = Answer(delay=5)
+    with judge_server(
+        lambda *_: Answer(status=status, error=said) if isinstance(status, int) else late
+    ) as server:
         model = client(Stub(server.url), tokenizer)
+        if status == "late":
+            model.timeout, model.openai_client.max_retries = 0.1, 0
         if status is not None:
             with pytest.raises(InputError) as raised:
                 replies(model, PROMPTS[:1])
@@ -140,6 +147,7 @@ def test_an_endpoint_that_fails_is_named_with_a_remedy(
         with pytest.raises(InputError) as raised:
             replies(model, PROMPTS[:1])
     message = str(raised.value)
+    said = " ".join(said.split())
     assert server.url in message and said in message and remedy in message, message
 
 

@@ -23,6 +23,7 @@ check_hub({**server, "model": "org/served", "tokenizer": "."})
 check_hub({"base_url": "http://h/v1/chat/completions", "model": "org/chat"})
 assert "HF_HUB_OFFLINE" not in os.environ
 check_hub({"pretrained": "org/elsewhere", "download_dir": "."})
+check_hub({"pretrained": object()})
 assert "HF_HUB_OFFLINE" not in os.environ
 check_hub({**server, "model": "org/served"})
 check_hub({"pretrained": "org/model"})
@@ -125,10 +126,31 @@ def test_a_hub_that_answers_is_asked_for_the_model(
 def test_the_host_that_loads_a_model_asks_no_longer(down: tuple[Server, dict[str, str]]) -> None:
     pytest.importorskip("lm_eval")
     server, variables = down
-    for name in ("served", "model"):
-        Path(variables["HF_HOME"], "hub", f"models--org--{name}", "snapshots").mkdir(parents=True)
+    Path(variables["HF_HOME"], "hub", "models--org--model", "snapshots").mkdir(parents=True)
     run = _run(_LOAD, variables)
     warned = [line.split(":")[0] for line in run.stderr.splitlines() if "only a local copy is read" in line]
     # From then on the process is offline, also for the next model.
     assert warned == ["org/served"] and "LocalEntryNotFoundError" in run.stderr
     assert "Retrying" not in run.stderr and len(server.lines) <= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "refused"),
+    [
+        ("completions", {"tokenizer": "org/none"}, True),
+        ("completions", {"tokenizer_backend": "huggingface"}, True),
+        # lm-eval takes the server's tokenizer if it has one.
+        ("completions", {}, False),
+        ("completions", {"tokenizer_backend": "remote"}, False),
+        ("completions", {"tokenizer_backend": "tiktoken"}, False),
+        ("chat/completions", {"tokenizer": "org/none"}, False),
+    ],
+)
+def test_a_served_model_needs_no_hub_unless_the_host_loads_its_tokenizer(
+    tmp_path: Path, path: str, more: dict[str, str], refused: bool
+) -> None:
+    arguments = {"model": "org/served", "base_url": f"http://h/v1/{path}", **more}
+    program = f"from long_context_tasks.hosts.lm_eval.window import check_hub; check_hub({arguments})"
+    pytest.importorskip("lm_eval")
+    done = _run(program, {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"})
+    assert ("InputError: tokenizer org/" in done.stderr) is (done.returncode != 0) is refused, done.stderr

@@ -32,7 +32,6 @@ from long_context_tasks.hosts.lm_eval.window import check_hub, find_window, has_
 from long_context_tasks.hosts.messages import (
     NO_JUDGE,
     NO_PARTS,
-    checked_model,
     end_in_one_line,
     hide_secrets_in_logs,
     left_out,
@@ -110,7 +109,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         remember_secrets([self.model_arguments, sys.argv if is_command(sys.argv) else ()])
         hide_secrets_in_logs(logging.getLogger("lm_eval"))
-        checked_model("pretrained", str(self.model_arguments.get("pretrained", "")))
         check_hub(self.model_arguments)
         warn_of_misspelt_variables()
         self.loaded = load_task(config["task"], self.model_arguments)

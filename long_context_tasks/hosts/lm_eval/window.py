@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from long_context_tasks.hosts.lm_eval.patches import is_api_model
+from long_context_tasks.hosts.messages import checked_model
 from long_context_tasks.hosts.window import IN_CL100K, PER_MESSAGE, Counter, Window, encode
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, check_hub_model, get_tokenizer
@@ -56,12 +57,18 @@ def find_window(options: Options, arguments: Mapping[str, Any], model: Any | Non
 
 def check_hub(arguments: Mapping[str, Any]) -> None:
     """Check whether the hub answers, if lm-eval is about to search it for a model or a served model's tokenizer."""
-    name, option = arguments.get("pretrained"), "pretrained"
+    name, option, required = arguments.get("pretrained"), "pretrained", True
     if "base_url" in arguments:
         model = arguments.get("model") or name
         name, option = arguments.get("tokenizer") or (_sends_tokens(arguments) and model), "tokenizer"
-    if "download_dir" not in arguments:  # of vLLM, for copies elsewhere
-        check_hub_model(str(name or ""), option)
+        # Without a backend, chats need no tokenizer, and text may be encoded by the server.
+        required = _sends_tokens(arguments) and (
+            "tokenizer" in arguments or arguments.get("tokenizer_backend") == "huggingface"
+        )
+    elif isinstance(name, str):  # programs give loaded models too
+        checked_model(option, name)
+    if "download_dir" not in arguments and isinstance(name, str):  # of vLLM, for copies elsewhere
+        check_hub_model(name, option, required=required)
 
 
 def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:

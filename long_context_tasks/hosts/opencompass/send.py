@@ -213,8 +213,8 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
             rows = [in_parts(row, "content") for row in messages]
             return _mark_unfinished(original(messages=rows, **in_parts(more, "system")))
         except Exception as error:
-            last_error = error
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
+                last_error = error
                 raise
             message = SimpleNamespace(content=REFUSED)
             block = SimpleNamespace(type="text", text=REFUSED)
@@ -235,14 +235,17 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
 def _unanswered(endpoint: Any, error: Exception) -> InputError:
     """Return an error with the endpoint's address, its last error and a remedy."""
     address = without_secrets(str(endpoint._client.base_url).rstrip("/"))
-    key = "put its key into OPENAI_API_KEY (or key in the config)"
+    maker = type(endpoint).__module__.partition(".")[0].upper()  # OPENAI or ANTHROPIC
+    key = f"put its key into {maker}_API_KEY (or key in the config)"
     remedy = {
-        None: "start it, or correct its address (LCT_API_BASE, or openai_api_base in the config)",
+        "APIConnectionError": "start it, or correct its address (LCT_API_BASE, or in the config)",
         401: key,
         403: key,
         404: "name one of its models (LCT_API_MODEL, or path in the config), or correct its address (LCT_API_BASE)",
-    }.get(getattr(error, "status_code", None), "see its log, then go on with -r")
-    return InputError(f"the server {address} fails ({without_known(str(error))[:500]}): {remedy}")
+    }.get(getattr(error, "status_code", type(error).__name__), "see its log, then go on with -r")
+    # The page of a proxy has many lines, of which the console shows the first.
+    said = " ".join(without_known(str(error)).split())[:500]
+    return InputError(f"the server {address} fails ({said}): {remedy}")
 
 
 def _endpoint_of(model: Any) -> Any | None:
