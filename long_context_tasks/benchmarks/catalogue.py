@@ -519,6 +519,7 @@ def _check(task: Any, spec: TaskSpec, function: str) -> None:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
     # Reports need the headline; tasks by likelihood lack other metrics that the card promises for responses.
     promised = spec.card.main_metrics if spec.scoring == "generate" else (spec.headline,)
+    promised += tuple(filter(None, [getattr(task.judging, "headline", "")]))
     if missing := [metric for metric in promised if metric not in task.metrics]:
         raise InputError(
             f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"

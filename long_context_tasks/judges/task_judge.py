@@ -135,7 +135,11 @@ def with_headline(task: LoadedTask) -> LoadedTask:
     """Return a judged task with the headline that it has if a judge reads its responses."""
     judging: Judging = task.judging
     headline = judging.headline or task.metrics[0]
-    return replace(task, metrics=tuple(dict.fromkeys((headline, *task.metrics))))
+    return replace(
+        task,
+        metrics=tuple(dict.fromkeys((headline, *task.metrics))),
+        intervals=task.intervals if headline in task.intervals else (headline, *task.intervals),
+    )
 
 
 def score_turns(

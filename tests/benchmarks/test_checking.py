@@ -170,6 +170,7 @@ def test_an_answer_beyond_the_budget_is_found(tmp_path: Path, monkeypatch: pytes
         (DATA, 'Message("assistant", answer)', 'Message("assistant", case.turns[0].gold)', "without the model's answers to earlier ones; insert"),
         (DATA, 'messages.append(Message("user", later.question))', "pass", "without its question; add it after"),
         ("scoring.py", '"not_judged"', '"judge_failed"', 'give Score(None, "not_judged")'),
+        ("scoring.py", 'metrics=("rating",)', 'metrics=("rating",), headline="mark"', "the card promises mark, the task has ['rating']"),
         (CARD, "points: {rating: [1, 5]}", "", "none on the card and [1, 5] in LoadedTask.points"),
         (CARD, "points: {rating: [1, 5]}", "points: {rating: [1, 10]}", "[1, 10] on the card and [1, 5] in"),
         (CARD, "    judged: true\n", "", "give it both judged: true and a Judging"),

@@ -1,5 +1,6 @@
 """The synthetic tasks: cases of the length asked for, the same however they are made, noise, and the score without a judge."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
-from long_context_tasks.judges.task_judge import with_judge
+from long_context_tasks.judges.task_judge import with_headline, with_judge
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words
 
@@ -57,6 +58,8 @@ def test_without_a_judge_the_rule_is_the_headline_and_with_one_the_judge(tmp_pat
     judged, judge = with_judge(load_task(QA, Options(length=1000, n=1, judge=file)))
     assert judge is not None
     assert judged.metrics[0] == "judge_score" and set(judged.metrics) == set(alone.metrics)
+    # It has an interval, even if the benchmark names none.
+    assert with_headline(replace(alone, intervals=())).intervals == ("judge_score",)
     assert alone.points == {"judge_score": (0, 10), "official_judge_score": None}
     case = alone.cases.cases[0]
     assert set(alone.score(case, "x", None)) == set(alone.metrics)
