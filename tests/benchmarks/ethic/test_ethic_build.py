@@ -26,7 +26,7 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build import sources
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
-from long_context_tasks.benchmarks.ethic.build.attribute_law import find_citations, mask
+from long_context_tasks.benchmarks.ethic.build.citations import find_citations, mask
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.cli.coverage import item_sources

@@ -199,35 +199,48 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
     assert TARGET.lower() not in context_of(user).lower() and "(II)" not in user
 
 
-@pytest.mark.parametrize(("pin", "sure"), [("", True), ("Kent v. Sea, 9 U.S. 1 (1990). Kent, ", False)])
-def test_short_citations_are_right_whoever_annotates(tmp_path: Path, pin: str, sure: bool) -> None:
-    """They are pages after the full ones; if one may be another case's, the case is left out and counted."""
+OTHER = "Kent v. Sea, 9 U.S. 1"
+DOUBTS = [
+    (
+        "Kent v. Sea, 512 F.3d 70 (1990). That is so. 512 F.3d at 78",
+        "None",
+        "may be the target's or another case's",
+    ),
+    (f"{TARGET}, 9 U.S. 1 (1990). 512 F.3d at 78", "None", "a decision with the target's name has another"),
+    (OTHER, OTHER, "the annotator copied a citation of another case"),
+]
+
+
+@pytest.mark.parametrize(("cited", "copied", "why"), [("512 F.3d at 78. Id. at 79", "None", ""), *DOUBTS])
+def test_a_segment_is_right_if_one_citation_is_surely_the_targets(
+    tmp_path: Path, cited: str, copied: str, why: str
+) -> None:
+    """If all its citations are another case's or doubtful, the case is left out and counted."""
     rows = opinions(random.Random(2))
-    volume, page = re.findall(r"\d+", TARGET_STRING)[0], int(re.findall(r"\d+", TARGET_STRING)[-1])
     for number, row in enumerate(rows[1:]):
         pages = row["text"].split("\f")
-        pages[number + 2] += f" It is late. {pin}{volume} F.3d at {page + 1}. We say so."
+        pages[number + 2] += f" It is late. {cited}. We say so."
         row |= {"text": "\f".join(pages), "citation_strings": [["900", TARGET_STRING]]}
     write_rows(tmp_path / "opinions.jsonl", rows)
 
     def says(prompt: str) -> str:
-        return "None" if "Copy each span" in prompt else answer(prompt)
+        return copied if "Copy each span" in prompt else answer(prompt)
 
     with annotating(tmp_path, says, **ONCE) as (_, annotator):
         own = {"annotator": annotator, "lengths": (16000,)}
-        if not sure:
-            with pytest.raises(InputError, match="1 x a citation may be the target's or another case's"):
+        if why:
+            with pytest.raises(InputError, match=f"1 x .*{why}"):
                 build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
             return
         build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
     cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
     [user] = user_messages(cases).values()
     segments = split_sections(context_of(user), "law")
-    cited = ("The rule is settled. See [CITATION].", "It is late. [CITATION]. We say so.")
+    marked = ("The rule is settled. See [CITATION].", "It is late. [CITATION]. [CITATION]. We say so.")
     right = [
-        marker for marker, text in segments.items() if any(one in " ".join(text.split()) for one in cited)
+        marker for marker, text in segments.items() if any(one in " ".join(text.split()) for one in marked)
     ]
-    assert cases.cases[0].turns[0].gold == right and sum(cited[1] in text for text in segments.values()) > 2
+    assert cases.cases[0].turns[0].gold == right and sum(marked[1] in text for text in segments.values()) > 2
 
 
 def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:

@@ -20,13 +20,15 @@ from long_context_tasks.benchmarks.ethic.build.annotator import (
     parse_spans,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.attribute_law import (
+from long_context_tasks.benchmarks.ethic.build.attribute_law import may_refer
+from long_context_tasks.benchmarks.ethic.build.citations import (
     MARK,
+    MARKS,
     TARGET_MARK,
+    Cites,
     find_citations,
     find_quotes,
     mask,
-    may_refer,
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import score_qa
@@ -177,7 +179,7 @@ def test_instructions_are_those_of_the_paper(shared: Path) -> None:
 
 GIFFORD = "Gifford v. Harrow Mills LLC"
 FULL = "Gifford v. Harrow Mills, LLC, 482 F.3d 600 (1st Cir. 2007). "
-T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
+T, C, U, N = TARGET_MARK, MARK, MARKS[Cites.UNSURE], MARKS[Cites.NAMESAKE]
 
 
 @pytest.mark.parametrize(
@@ -203,31 +205,44 @@ def test_a_mark_covers_names_pages_notes_and_court_but_no_statute(text: str, mas
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        ("482 F.3d at 616. Id. at 617. 482 F. 3d, at 600.", f"{T}. {T}. {T}."),
-        # Other volumes, and pages before the target's.
-        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {C}."),
-        # Another case of the volume that begins before the page or after it.
-        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{U}; {T}. {C}."),
-        # A name that contradicts the place.
-        ("Gifford, 482 F.3d at 5. Id. at 6. Pell, 482 F.3d at 616.", f"{U}. {U}. {U}."),
-        # Only a name, which the annotator has to attribute.
+        ("482 F.3d at 616. Gifford, 482 F. 3d, at 600.", f"{T}. {T}."),
+        ("Gifford, supra, at 602. In Gifford at 601, no.", f"{T}. In {T}, no."),
+        ("483 F.3d at 616. 482 F.2d at 616.", f"{C}. {C}."),
+        # Another case of the volume, or of the name.
         (
-            "Roe v. Pell, 9 F.3d 1 (1990). Gifford, supra, at 2. In Gifford at 601, no.",
-            f"{C}. {U}. In {U}, no.",
+            "Pell v. Roe, 482 F.3d 700. Pell, 482 F.3d at 710. So, too, 482 F.3d at 9.",
+            f"{C}. {C}. So, too, {U}.",
         ),
-        # "Id." before the target's first page, after another case, a statute, or a rule that eyecite does not know.
-        ("Id. at 9. Pell v. Roe, 9 F.3d 700. Id. at 701.", f"{U}. {C}. {C}."),
-        ("18 U.S.C. § 922. Id. at 605.", f"18 U.S.C. § 922. {C}."),
-        ("So says U.S.S.G. 2L1.2. Id. at 601. Id.", f"So says U.S.S.G. 2L1.2. {T}. {T}"),
-        ("So says U.S.S.G. 2L1.2. Id.", f"So says U.S.S.G. 2L1.2. {U}"),
+        ("Roe v. Gifford, 9 F.3d 1 (1990). Gifford, supra, at 2.", f"{C}. {U}."),
+        # "Id.", which may follow a rule that eyecite does not know.
+        (
+            "482 F.3d at 616. So says U.S.S.G. 2L1.2. Id. at 2. No. Id.",
+            f"{T}. So says U.S.S.G. 2L1.2. {U}. No. {U}",
+        ),
+        ("Pell v. Roe, 9 F.3d 7. Id. at 8. 18 U.S.C. § 922. Id.", f"{C}. {C}. 18 U.S.C. § 922. Id."),
         # Other reporters of the target.
         ("Gifford, 482 F.3d 600, 5 Me. 8. 5 Me. at 9. 6 Me. at 9.", f"{T}. {T}. {C}."),
         # Before it was printed, or the decision below.
-        ("Gifford v. Harrow Mills, 2010 WL 27, at *6. 2010 WL 27, at *7. Id.", f"{U}. {U}. {U}"),
+        ("Gifford v. Harrow Mills, 2010 WL 27, at *6. 2010 WL 27, at *7. Id.", f"{N}. {N}. {N}"),
     ],
 )
-def test_a_later_citation_is_the_targets_by_volume_and_page(text: str, masked: str) -> None:
+def test_a_later_citation_is_the_targets_if_eyecite_says_so(text: str, masked: str) -> None:
     assert mask(FULL + text, find_citations(FULL + text, ["482 F.3d 600"], GIFFORD))[0] == f"{T}. {masked}"
+
+
+@pytest.mark.parametrize(
+    ("quote", "masked"),
+    [
+        ("Gifford v. Harrow Mills", f"{T}; {N}; {C}; {U}."),
+        ("2010 WL 27", f"{T}; {N}; {C}; {U}."),
+        ("17 F.3d 462", f"{T}; {N}; {MARKS[Cites.DISPUTED]}; {U}."),
+        ("Gifford, supra", f"{T}; {N}; {C}; {T}."),
+    ],
+)
+def test_the_annotator_decides_only_what_eyecite_cannot_attribute(quote: str, masked: str) -> None:
+    text = f"{FULL[:-2]}; Gifford v. Harrow Mills, 2010 WL 27; Doe v. Roe, 17 F.3d 462; Gifford, supra."
+    spans = [*find_citations(text, ["482 F.3d 600"], GIFFORD), *find_quotes(text, [quote])]
+    assert mask(text, spans)[0] == masked
 
 
 def test_without_a_citation_string_the_annotator_attributes_citations() -> None:
