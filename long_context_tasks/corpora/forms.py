@@ -41,13 +41,13 @@ _MOST_FAREWELL = 120  # characters
 _MOST_TITLE_WORDS = 12  # longer ones tell the events of a chapter, sometimes of letters
 
 # Plays. A cue is the name of a speaker, in any script, before a full stop, a colon, a dash or a direction, or alone on a line.
-_MARKUP = " \t_=*~+\x00"
+_MARKUP = " \t_=*~+·\x00"
 _TITLES = "mrs?|ms|dr|ste?|mme|mlle|mm?|frl?|hr|sra?|srta|prof|rev|capt|col|gen|lt|sgt"
 _NAME = rf"(?P<name>(?i:(?:(?:{_TITLES})\. )*)[^\W_](?:[^.:;!?()\[\]«»“”„\"=*—–_,\t ]| (?! )){{0,45}}?)"
 _DIRECTION = r"(?:\s*,?\s*_?[(\[][^)\]]*[)\]]_?(?P<directed>))?"
 _CUE = re.compile(
-    rf"[{_MARKUP}]*{_NAME}(?P<markup>[_=*]*){_DIRECTION}"
-    r"(?P<rest>\s*$|\s*[.:,—–]|\s*--|\s-\s|\t|  |(?<=[_=*\])]) )"
+    rf"[{_MARKUP}]*{_NAME}(?P<markup>[_=*·]*){_DIRECTION}"
+    r"(?P<rest>\s*$|\s*[.:,—–]|\s*--|\s-\s|\t|  |(?<=[_=*·\])]) )"
 )
 _BRACKETED_CUE = re.compile(  # "(Philip.) Well?"
     r"\s*[(\[]_?(?P<name>[^\W\d_][^()\[\]:;!?]{1,40})[.:]_?[)\]]\s+\S"

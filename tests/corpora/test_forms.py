@@ -35,6 +35,7 @@ LAYOUTS: dict[str, Callable[[str, str], str]] = {
     "colon": lambda name, text: _filled(f"{name.title()}: {text}"),
     "dash": lambda name, text: _filled(f"{name}.—{text}"),
     "italics": lambda name, text: _filled(f"_{name.title()}._ {text}"),
+    "middle dots, direction": lambda name, text: _filled(f"·{name.title()}· (softly) {text}"),
     "bold": lambda name, text: _filled(f"={name}= {text}"),
     "direction": lambda name, text: _filled(f"{name} (_softly_). {text}"),
     "own line": lambda name, text: f"{name}\n{_filled(text)}",

@@ -79,6 +79,7 @@ def assert_refused(folder, novel):
         "{} men came.",
         "It was the year {} when the long road was mended by the people of the ford.",
         "We have room for {}.",
+        'Said I: "But the ferry leaves at {}, and nobody waits."',
     ],
 )
 def test_other_numbers_do_not(tmp_path, numbers, line):

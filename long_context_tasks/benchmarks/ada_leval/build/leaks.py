@@ -52,10 +52,10 @@ _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
 _AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|:[^.!?]{1,60}$|\s+[(“]|(?:[.:;—–-]\W*|\s+)(?P<next>\w)")
 _AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
-# "Night II." on its own or with a title; a month with a day is a date.
+# "Night II." on its own or with a title; a month with a day is a date, and 'Said I: "But' is speech.
 _COUNTED = re.compile(
     r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? "
-    r"(?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
+    r"(?!I: ?[\"“‘«„])(?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
 )
 _DIGITS = re.compile(r"\d+")
 # Digits next to these are parts of other numbers, dates with slashes, times or amounts.
