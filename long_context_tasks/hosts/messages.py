@@ -100,12 +100,9 @@ def checked_model(name: str, model: str) -> str:
         raise InputError(
             f"{name} {model}: no such folder; correct the path, or give a hub id such as Qwen/Qwen3-8B"
         )
-    # A model may be in a subfolder.
-    if (
-        model
-        and path.is_dir()
-        and not any(p.suffix in (".json", ".gguf") or p.is_dir() for p in path.iterdir())
-    ):
+    # A model may be in a subfolder, and that a link, which rglob() does not follow.
+    found = (each for depth in ("*", "*/*", "*/*/*") for each in path.glob(depth))
+    if model and path.is_dir() and not any(each.suffix in (".json", ".gguf") for each in found):
         raise InputError(f"{name} {model}: the folder holds no model (no config.json); correct the path")
     return model
 
