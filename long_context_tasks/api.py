@@ -45,8 +45,8 @@ def load_task(name: str, **options: Any) -> "Task":
 
     Args:
         name: one of :func:`task_names`.
-        **options: run options without their prefix, such as ``n=20``, ``length="8k"``, ``cases="cases/"``,
-            ``judge="judge.yaml"``. Others are read from the environment (``LCT_N`` ...).
+        **options: run options, such as ``n=20``, ``length="8k"``, ``cases="cases/"``, ``judge="judge.yaml"``;
+            with their prefix (``lct_n=20``) or without it. Others are read from the environment (``LCT_N`` ...).
 
     Raises:
         InputError: the task or an option is unknown, a value is invalid, or data are missing; the message
@@ -54,7 +54,8 @@ def load_task(name: str, **options: Any) -> "Task":
     """
     from long_context_tasks.benchmarks import catalogue
 
-    return Task(catalogue.load_task(name, {f"lct_{key}": value for key, value in options.items()}))
+    given = {key if key.startswith("lct_") else f"lct_{key}": value for key, value in options.items()}
+    return Task(catalogue.load_task(name, given))
 
 
 @dataclass(frozen=True)

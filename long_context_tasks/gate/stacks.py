@@ -149,7 +149,12 @@ def _only_model(url: str, side: str) -> str:
     # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
         offer = f"offers {', '.join(models[:8])}" if models else "does not list its models"
-        raise InputError(f"stack {side}: {url} {offer}; name the model: MODEL@{url}")
+        ending = (
+            ""
+            if models or url.rstrip("/").endswith("/v1")
+            else f" end the address in /v1 ({url.rstrip('/')}/v1), or"
+        )
+        raise InputError(f"stack {side}: {url} {offer};{ending} name the model: MODEL@{url}")
     return models[0]
 
 

@@ -65,6 +65,15 @@ def test_a_server_that_wants_a_key_is_said_to_want_one(tmp_path: Path, named: st
     assert "give a YAML file with model, base_url and api_key_env" in done.stderr
 
 
+def test_an_address_without_v1_is_completed(tmp_path: Path) -> None:
+    with judge_server(lambda *_: Answer(status=404, error="no such path")) as server:
+        plain = server.url.removesuffix("/v1")
+        done = CliRunner().invoke(
+            app, ["gate", plain, plain, *BASE, "--out", str(tmp_path)], env={"COLUMNS": "500"}
+        )
+    assert done.exit_code == 2 and f"end the address in /v1 ({plain}/v1)" in done.stderr, done.stderr
+
+
 def test_a_server_that_is_down_is_not_said_to_serve_without_a_list(tmp_path: Path) -> None:
     stack = "http://127.0.0.1:9/v1"
     done = CliRunner().invoke(app, ["gate", stack, stack, *BASE, "--out", str(tmp_path)])
