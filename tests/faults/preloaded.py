@@ -4,13 +4,16 @@ As a script: ``preloaded.py MODULE ...`` reads a command as JSON from every line
 its fork, then the exit code.
 """
 
+import atexit
 import functools
+import gc
 import importlib
 import json
 import os
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +33,8 @@ FIXED = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM"
 HOSTS = {
     "lm_eval": (
         "lm_eval.__main__",
+        "lm_eval.evaluator",
+        "lm_eval.tasks.manager",
         "lm_eval.models.huggingface",
         "lm_eval.models.openai_completions",
         "long_context_tasks.hosts.lm_eval.task",
@@ -146,6 +151,20 @@ def _begin(task: dict[str, Any]) -> Any:
     return getattr(importlib.import_module(module), function)
 
 
+def _run(program: Any) -> None:
+    """Run a command and end as it asks, after what it has registered for its end, but without freeing what was imported."""
+    try:
+        sys.exit(program())
+    except SystemExit as end:
+        if end.code is not None and not isinstance(end.code, int):
+            raise
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code or 0)
+
+
 def main() -> None:
     # inspect_ai lists the files of all installed packages anew for every task, which takes a second: here once.
     metadata.packages_distributions = functools.cache(metadata.packages_distributions)
@@ -154,9 +173,12 @@ def main() -> None:
     if manager := sys.modules.get("lm_eval.tasks.manager"):
         # The host's 14,700 own tasks take ten seconds to read: this folder, which has none, stands for theirs.
         manager.__file__ = __file__
+    # Without this a fork that ends walks, and so copies, all that was imported: two seconds.
+    gc.collect()
+    gc.freeze()
     while line := sys.stdin.readline():
         if (child := os.fork()) == 0:
-            sys.exit(_begin(json.loads(line))())
+            _run(_begin(json.loads(line)))
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -100,25 +98,13 @@ def test_official_cases_with_the_config_file(shared: Path, tmp_path: Path, tiny:
     assert not any("prompt" in key for key in result["details"][0] if key != "n_prompt_tokens")
 
 
-def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None:
-    """Not in debug mode, where the host logs the failure and exits 0."""
-    with stub_server(lambda _: "yes") as stub:
-        config = toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")])
-        config.write_text(config.read_text() + STAGES)
-        code, output = run(tmp_path, config)
-    assert code == 1, output
-    assert (
-        "FAILED: toy_1k on down: InputError: the server http://127.0.0.1:9/v1 fails (Connection error.): start"
-        in output
-    )
-    assert "logs/infer/down/toy_1k.out" in output
-    assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
-    (table,) = tmp_path.glob("out/*/summary/lengths_*.md")
-    assert "missing" in table.read_text() and "100.0" in table.read_text()
+def test_a_terminal_shows_the_cases_that_are_done_and_the_task_that_failed(
+    tmp_path: Path, toy: Callable[..., Path]
+) -> None:
+    """Not in debug mode, where the host logs the failure and exits 0.
 
-
-def test_a_terminal_shows_the_cases_that_are_done(tmp_path: Path, toy: Callable[..., Path]) -> None:
-    """The server answers the second case only after the terminal has shown that the first one is done."""
+    The server answers the second case only after the terminal has shown that the first one is done.
+    """
     seen = threading.Event()
 
     def held_until_seen(_: Any) -> str:
@@ -129,24 +115,29 @@ def test_a_terminal_shows_the_cases_that_are_done(tmp_path: Path, toy: Callable[
 
     console, terminal = os.openpty()
     with stub_server(held_until_seen) as stub:
-        config = toy([("stub", stub.url)], 2)
+        config = toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")], 2)
         config.write_text(config.read_text() + STAGES)
-        process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("opencompass")), str(config)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": PATHS},
-            stdout=terminal,
-            stderr=terminal,
+        process = preloaded_host("opencompass").start(
+            ["opencompass", str(config)], tmp_path, {"PYTHONPATH": PATHS}, Path(os.ttyname(terminal))
         )
+        shown = _read(console)  # so the run has opened the terminal
         os.close(terminal)
-        output = b""
         while chunk := _read(console):
-            output += chunk
-            if re.search(rb"toy_1k: [^\n]*1/2", output):
+            shown += chunk
+            if re.search(rb"toy_1k: [^\n]*1/2", shown):
                 seen.set()
     os.close(console)
-    assert process.wait() == 0, output.decode()
+    output = shown.decode()
+    assert process.wait() == 1, output
     assert seen.is_set()
+    assert (
+        "FAILED: toy_1k on down: InputError: the server http://127.0.0.1:9/v1 fails (Connection error.): start"
+        in output
+    )
+    assert "logs/infer/down/toy_1k.out" in output
+    assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
+    (table,) = tmp_path.glob("out/*/summary/lengths_*.md")
+    assert "missing" in table.read_text() and "100.0" in table.read_text()
 
 
 def _read(console: int) -> bytes:
