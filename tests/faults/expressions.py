@@ -7,9 +7,11 @@ adjacent repetitions that share characters (``\\s*\\s*$``), and nested ones.
 
 import ast
 import importlib
+import math
 import pkgutil
 import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,15 +43,11 @@ class Expression:
     methods: tuple[str, ...]
 
 
-def expressions(rooms: tuple[str, ...] = ()) -> list[Expression]:
-    """Return the expressions of modules, and those that functions give to ``re`` in one piece; of some rooms, or of all."""
+def expressions() -> list[Expression]:
+    """Return the expressions of modules, and those that functions give to ``re`` in one piece."""
     trees = {path: ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
     used: dict[str, set[str]] = {}  # by module and name where it is private, else by name
     found: dict[tuple[str, int], Expression] = {}
-
-    def among(room: str) -> bool:
-        return not rooms or room in rooms
-
     for path, tree in trees.items():
         inside = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
         for node in ast.walk(tree):
@@ -63,11 +61,11 @@ def expressions(rooms: tuple[str, ...] = ()) -> list[Expression]:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id="re"), attr=method),
                     args=[ast.Constant(value=str() | bytes() as text), *_],
-                ) if method in METHODS and among(inside.split(".")[0]):
+                ) if method in METHODS:
                     place = f"{inside}, line {node.lineno}"
                     found[text, node.lineno] = Expression(place, re.compile(text), (method,))
     for module in pkgutil.walk_packages([str(PACKAGE)], "long_context_tasks."):
-        if any(skipped in module.name for skipped in _SKIPPED) or not among(module.name.split(".")[1]):
+        if any(skipped in module.name for skipped in _SKIPPED):
             continue
         try:
             held = vars(importlib.import_module(module.name))
@@ -205,21 +203,39 @@ def attacks(pattern: "re.Pattern[Any]") -> list[Attack]:
 
 LENGTH = 1 << 17
 """Characters of the texts: an expression whose work grows with the square takes far more than the bound, all others at most a tenth of it."""
+SHORT, QUICK = LENGTH >> 4, 0.006
+"""Characters of a first text, and seconds: work that grows with the square and takes 5 s of the whole takes 20 ms of this one."""
 
 
 def slow_attack(expression: Expression, most: float = 5) -> Attack | None:
-    """Return an attack on which the expression is stopped after so many seconds of processor time; None without one."""
+    """Return an attack on which the expression is stopped after so many seconds of processor time; None without one.
+
+    The three that take longest with short texts are tried at the whole length.
+    """
+    slowest: list[tuple[float, Attack]] = []
     for attack in attacks(expression.pattern):
-        text: Any = attack.text(LENGTH)
-        if isinstance(expression.pattern.pattern, bytes):
-            text = text.encode("utf-8")
-        try:
-            with hang_guard(most):
-                for method in expression.methods:
-                    _call(getattr(expression.pattern, method), method, text)
-        except Hangs:
+        if (seconds := _seconds(expression, attack.text(SHORT), most)) == math.inf:
+            return attack
+        if seconds > QUICK:
+            slowest.append((seconds, attack))
+    for _, attack in sorted(slowest, key=lambda one: -one[0])[:3]:
+        if _seconds(expression, attack.text(LENGTH), most) == math.inf:
             return attack
     return None
+
+
+def _seconds(expression: Expression, text: Any, most: float) -> float:
+    """Return the processor time that the expression's methods take on a text; infinite when they are stopped."""
+    if isinstance(expression.pattern.pattern, bytes):
+        text = text.encode("utf-8")
+    start = time.process_time()
+    try:
+        with hang_guard(most):
+            for method in expression.methods:
+                _call(getattr(expression.pattern, method), method, text)
+    except Hangs:
+        return math.inf
+    return time.process_time() - start
 
 
 def _call(call: Any, method: str, text: Any) -> None:
