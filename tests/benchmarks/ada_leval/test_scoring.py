@@ -172,8 +172,8 @@ def test_perplexity_without_numbers_is_no_zero() -> None:
     "unit", ["1", " ", "[1 ", "A1 ", "A1, ", "Answer: ", "[", "answer", "- ", "[4, 1, 3, 2] "]
 )
 def test_a_model_that_repeats_itself_is_read_to_the_end(unit: str) -> None:
-    response = f"[1{unit * (1_000_000 // len(unit))}a"
-    with hang_guard():
+    response = f"[1{unit * (250_000 // len(unit))}a"
+    with hang_guard(4):
         for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 100)):
             scoring.score_case(case, response)
 
