@@ -27,6 +27,7 @@ from long_context_tasks.corpora.printed_text import (
     is_prose,
     is_synopsis,
     is_title,
+    line_block,
 )
 from long_context_tasks.schema.files import packaged_yaml
 
@@ -456,7 +457,7 @@ _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _RUN_IN = re.compile(r"[.:)\]/|·•*~_ ]{0,4}(?P<rest>(?:--|—|(?<=[ .)\]])|\s)\s*\S.*)")
-_AT_END = re.compile(r"[.!?…»”\"]\s(?P<number>[IVX]{1,7})\.?$")
+_AT_END = re.compile(r"[.!?…»«”“\"]\s(?P<number>[IVX]{1,7})\.?$")
 _DECORATION = re.compile(r"[\[(§|·•*~—–_-]{1,2}\s?")
 _AROUND = " .—–-[]()_*·•~|/§"
 _LONGEST_NUMERAL = 12  # characters
@@ -686,5 +687,6 @@ def run_in_number(block: Block) -> tuple[Numbered, tuple[str, ...], str, tuple[s
         return found, (), first[: rest.start("rest")].strip(), (told, *lines[1:])
     if (last := _AT_END.search(lines[-1])) and (found := numeral_at(last["number"])):
         above = (*lines[:-1], lines[-1][: last.start("number")])
-        return (found, above, last["number"], ()) if is_prose(Block(above, 0)) else None
+        said = " ".join(above).rstrip(" «»“")
+        return (found, above, last["number"], ()) if is_prose(line_block(said)) else None
     return None

@@ -61,6 +61,23 @@ def test_numerals_at_the_end_of_or_within_a_paragraph(form: str) -> None:
     assert list(clean("\n\n".join(text)).paragraphs) == [line for line in expected if line]
 
 
+@pytest.mark.parametrize("few", [2, 1])
+@pytest.mark.parametrize("quoted", ["He said: „{}“", "»{}«", "“{}”"])
+def test_numerals_behind_the_end_of_speech(quoted: str, few: int) -> None:
+    """The numeral of each chapter, or of every other one, shares the last line of the chapter above."""
+    told = [[*chapter[:-1], quoted.format("She was late.")] for chapter in chapters(10)]
+    lines = [
+        line
+        for place, chapter in enumerate(told)
+        for line in (*chapter[:-1], *_with_numeral(chapter[-1], ROMAN[place + 1], apart=place % few > 0))
+    ]
+    assert list(clean("\n\n".join(lines)).paragraphs) == joined(told)
+
+
+def _with_numeral(text: str, numeral: str, *, apart: bool) -> list[str]:
+    return [text, f"{numeral}."] if apart else [f"{text} {numeral}."]
+
+
 @pytest.mark.parametrize("title", ["The {} of the mill", "The {} of the mill.", "The {}!", "_The {}_"])
 def test_short_lines_below_large_gaps_are_titles(title: str) -> None:
     told = [paragraphs(8, place) for place in range(10)]
