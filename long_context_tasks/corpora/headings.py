@@ -457,7 +457,7 @@ _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _RUN_IN = re.compile(r"[.:)\]/|·•*~_ ]{0,4}(?P<rest>(?:--|—|(?<=[ .)\]])|\s)\s*\S.*)")
-_AT_END = re.compile(r"[.!?…»«”“\"]\s(?P<number>[IVX]{1,7})\.?$")
+_AT_END = re.compile(r"(?<!\W\w)[.!?…»«”“\"]\s(?P<number>[IVX]{1,7})\.?$")
 _DECORATION = re.compile(r"[\[(§|·•*~—–_-]{1,2}\s?")
 _AROUND = " .—–-[]()_*·•~|/§"
 _LONGEST_NUMERAL = 12  # characters

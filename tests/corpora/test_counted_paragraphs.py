@@ -74,6 +74,13 @@ def test_numerals_behind_the_end_of_speech(quoted: str, few: int) -> None:
     assert list(clean("\n\n".join(lines)).paragraphs) == joined(told)
 
 
+def test_initials_behind_others_belong_to_the_story() -> None:
+    told = chapters(10)
+    told[2][3] += " It was signed by Roe, F. R. C. P. IV."
+    text = joined([[f"{ROMAN[place]}."] * (place != 3) + chapter for place, chapter in enumerate(told)])
+    assert list(clean("\n\n".join(text)).paragraphs) == joined(told)
+
+
 def _with_numeral(text: str, numeral: str, *, apart: bool) -> list[str]:
     return [text, f"{numeral}."] if apart else [f"{text} {numeral}."]
 
