@@ -70,9 +70,7 @@ def find_server(url: str, model: str, key: str | None = None) -> Server | None:
     of the environment by default, which hosts send to the same address.
     """
     key = os.environ.get("OPENAI_API_KEY", "") if key is None else key
-    api = url.rstrip("/")
-    if api.endswith("/completions"):
-        api = api.removesuffix("/completions").removesuffix("/chat")
+    api = _api_of(url)
     root = api.removesuffix("/v1")
     try:
         window, field = _window_in_models(_said(f"{api}/models", key, _SECONDS), model), "prompt"
@@ -112,6 +110,54 @@ def check_listening(url: str) -> None:
         return  # whether it answers later is the host's question
 
 
+def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -> None:
+    """Refuse a key, a model's name or an address that the server itself refuses; each request would fail alike.
+
+    The list of models only makes suspicious: some servers take names that they do not list, or want a key only for
+    the list. A request of one token decides, and whatever else the server does is left to the host.
+    """
+    if proxy_of(url) or "?" in url or url.endswith("/messages"):  # of Azure and Anthropic
+        return
+    url, api = url.rstrip("/"), _api_of(url)
+    asked = {"messages": [{"role": "user", "content": "."}]} if chat else {"prompt": "."}
+    try:
+        status, text = _answer(f"{api}/models", headers, _SECONDS)
+        if status == 404:
+            api = f"{url.removesuffix(urlsplit(url).path)}/v1"
+            status, text = _answer(f"{api}/models", headers, _SECONDS)
+        names = _names_in(text) if status == 200 else []
+        right = f"{api}/chat/completions" if chat else f"{api}/completions"
+        if status not in (401, 403) and (not names or (model in names and url == right)):
+            return
+        status, _ = _answer(url, headers, _SECONDS, {"model": model, "max_tokens": 1, **asked})
+    except InputError:  # the host's own request shows the failure
+        return
+    if status in (401, 403):
+        remedy = "put its key into OPENAI_API_KEY"
+    elif status in (404, 405) and names and url != right:
+        remedy = f"correct base_url to {without_secrets(right)}"
+    elif status == 404 and names and model not in names:
+        remedy = f"it has no model {model!r}; name one of its models: {', '.join(names[:8])}"
+    else:
+        return
+    raise InputError(f"the server {without_secrets(url)} fails ({status}): {remedy}")
+
+
+def _api_of(url: str) -> str:
+    """Return the address of the API that an endpoint belongs to."""
+    api = url.rstrip("/")
+    return api.removesuffix("/completions").removesuffix("/chat") if api.endswith("/completions") else api
+
+
+def _names_in(text: bytes) -> list[str]:
+    try:
+        rows = _inside(loads(text), "data")
+    except ValueError:
+        return []
+    names = [_inside(row, "id") for row in rows] if isinstance(rows, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
 def _window_in_models(said: Any, model: str) -> Any:
     rows = _inside(said, "data")
     rows = rows if isinstance(rows, list) else []
@@ -127,25 +173,32 @@ def _inside(row: Any, *names: str) -> Any:
 
 
 def _said(address: str, key: str, seconds: float, body: dict[str, str] | None = None) -> Any:
-    """Return the JSON at an address, or None if there is none. Without a body the request is a GET."""
+    """Return the JSON at an address, or None if there is none."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    status, text = _answer(address, headers, seconds, body)
+    try:
+        return loads(text) if status == 200 else None
+    except ValueError:  # other servers answer unknown paths with a page
+        return None
+
+
+def _answer(
+    address: str, headers: dict[str, str], seconds: float, body: dict[str, Any] | None = None
+) -> tuple[int, bytes]:
+    """Return the status and the text at an address. Without a body the request is a GET."""
     # A limit for the whole answer, because a server may also trickle.
     limit = aiohttp.ClientTimeout(total=seconds)
 
-    async def ask() -> bytes:
+    async def ask() -> tuple[int, bytes]:
         method, proxy = "GET" if body is None else "POST", proxy_of(address)
         async with aiohttp.ClientSession(headers=headers, timeout=limit) as http:
             # A redirect could lead the key to another host.
             request = http.request(method, address, json=body, proxy=proxy, allow_redirects=False)
             async with request as response:
-                return await read_body(response) if response.status == 200 else b""
+                return response.status, await read_body(response) if response.status == 200 else b""
 
     try:
-        text = wait_for(ask())
+        return wait_for(ask())
     except Exception as error:  # whatever a server does, the run goes on without its help
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{without_secrets(address)}: no answer ({without_secrets(reason)})") from error
-    try:
-        return loads(text)
-    except ValueError:  # other servers answer unknown paths with a page
-        return None

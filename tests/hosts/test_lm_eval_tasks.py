@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generated_files import delete_others, generated_files
-from judge_server import free_port
+from judge_server import Answer, Others, free_port
 from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, evaluate_served, metrics_of, served_by
 from needs import needs
 from plugins import installed, package_on_page
 from preloaded import host_ended
 from stored_runs import run_lm_eval
-from stub_server import stub_server
+from stub_server import json_answer, stub_server
 from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
@@ -328,13 +328,60 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
 def test_a_model_that_is_not_there_ends_the_command_in_one_line(
     published: Path, tmp_path: Path, model: str, said: str
 ) -> None:
-    port = free_port()
-    places = {"port": port, "empty": tmp_path}
+    port, empty = free_port(), tmp_path / "empty"
+    empty.mkdir()
+    places = {"port": port, "empty": empty}
     words = f"lm_eval --model {model} --apply_chat_template --tasks {TASK}".format(**places).split()
     away = {"HF_ENDPOINT": f"http://127.0.0.1:{port}"}
     code, output = host_ended(words, published, {"COLUMNS": "300", **away})
     assert code != 0 and "Traceback" not in output, output[-2000:]
     assert output.strip().splitlines()[-1].startswith(said.format(**places))
+
+
+MODELS = {"/v1/models": lambda _: json_answer({"data": [{"id": "tiny"}, {"id": "small"}]})}
+REFUSING = {path: lambda _: Answer(status=401) for path in ("/v1/models", "/v1/chat/completions")}
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(
+    ("others", "model", "path", "said"),
+    [
+        (REFUSING, "tiny", "/v1/chat/completions", "fails (401): put its key into OPENAI_API_KEY"),
+        (
+            {**MODELS, "/v1/chat/completions": lambda _: Answer(status=404)},
+            "nope",
+            "/v1/chat/completions",
+            "fails (404): it has no model 'nope'; name one of its models: tiny, small",
+        ),
+        (
+            {**MODELS, "/v1": lambda _: Answer(status=404)},
+            "tiny",
+            "/v1",
+            "fails (404): correct base_url to {root}/v1/chat/completions",
+        ),
+        (
+            {**MODELS, "/models": lambda _: Answer(status=404), "/": lambda _: Answer(status=405)},
+            "tiny",
+            "/",
+            "fails (405): correct base_url to {root}/v1/chat/completions",
+        ),
+    ],
+    ids=["key", "model", "no endpoint", "no v1"],
+)
+def test_a_server_that_refuses_ends_the_command_in_one_line(
+    published: Path, others: Others, model: str, path: str, said: str
+) -> None:
+    with stub_server(others=others) as stub:
+        root = stub.url.removesuffix("/v1")
+        words = (
+            f"lm_eval --model local-chat-completions --apply_chat_template --tasks {TASK} "
+            f"--model_args model={model},base_url={root}{path}"
+        ).split()
+        code, output = host_ended(words, published, {"COLUMNS": "300"})
+    assert code != 0 and "Traceback" not in output and "retrying" not in output, output[-2000:]
+    address = f"{root}{path}".rstrip("/")
+    assert output.strip().splitlines()[-1] == f"InputError: the server {address} {said.format(root=root)}"
+    assert not stub.requests
 
 
 def test_perplexity_is_that_of_the_whole_text(

@@ -132,7 +132,8 @@ def test_a_server_states_its_window_and_counts(
     assert (len(prompts), metrics["n_does_not_fit"], metrics["n_scored"]) == (sent, 6 - sent, sent)
     assert math.isnan(metrics["n_truncated"]) is (window == "unchecked")
     paths = [name for name, _ in server.asked]
-    assert paths.count("/v1/models") == 1 and paths.count("/tokenize") == (7 if window != "unchecked" else 1)
+    # Asked for the window, and for the model's name before the run.
+    assert paths.count("/v1/models") == 2 and paths.count("/tokenize") == (7 if window != "unchecked" else 1)
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])

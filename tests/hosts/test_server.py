@@ -7,7 +7,7 @@ from judge_server import Answer, Others, free_port, judge_server
 from stub_server import json_answer, like_llama_cpp, like_vllm, stub_server
 
 from long_context_tasks.hosts import server as server_module
-from long_context_tasks.hosts.server import find_server
+from long_context_tasks.hosts.server import check_served, find_server
 
 KEY = "sk-0123456789abcdef"
 
@@ -121,3 +121,28 @@ def test_no_key_reaches_another_host() -> None:
                 found = find_server(stub.url, "stub", KEY)
                 assert found is None or found.counter is None
     assert not elsewhere.asked
+
+
+@pytest.mark.parametrize("chat", [True, False])
+@pytest.mark.parametrize(
+    ("others", "path", "requests"),
+    [
+        (like_vllm(900), "/chat/completions", 0),
+        ({"/v1/models": lambda _: Answer(status=401)}, "/chat/completions", 1),
+        ({"/v1/models": lambda _: json_answer({"data": [{"id": "other"}]})}, "/chat/completions", 1),
+        ({"/v1/models": lambda _: Answer(raw=b"<html>")}, "/chat/completions", 0),
+        ({**like_vllm(900), "/v1/odd/models": lambda _: Answer(status=404)}, "/odd", 1),
+        ({"/v1/models": lambda _: Answer(delay=30)}, "/chat/completions", 0),
+        (
+            {"/v1/models": lambda _: Answer(status=401), "/v1/odd": lambda _: Answer(status=404)},
+            "/odd",
+            0,
+        ),
+    ],
+)
+def test_a_server_that_answers_is_not_refused(others: Others, path: str, requests: int, chat: bool) -> None:
+    path = path if chat else path.removeprefix("/chat")
+    with stub_server(others=others) as stub:
+        check_served(stub.url + path, "stub", {"Authorization": f"Bearer {KEY}"}, chat=chat)
+    assert len(stub.requests) == requests
+    assert {key for _, key in stub.asked} <= {f"Bearer {KEY}"}

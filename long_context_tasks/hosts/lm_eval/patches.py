@@ -306,10 +306,14 @@ def _keeping_answers(generate: _Function) -> _Function:
         theirs = [request for request in requests if not is_ours(request)]
         answers: list[str] = []
         if ours:
-            from long_context_tasks.hosts.server import check_listening
+            from lm_eval.models.openai_completions import LocalChatCompletion
+
+            from long_context_tasks.hosts.server import check_listening, check_served
 
             _refuse_silent_cut(self, ours)
-            check_listening(str(self.base_url))
+            url, chat = str(self.base_url), isinstance(self, LocalChatCompletion)
+            check_listening(url)
+            check_served(url, str(self.model), self.header, chat=chat)
             replaced = {
                 "parse_generations": _with_thinking(self.parse_generations),
                 "_create_payload": _sendable(self._create_payload),
