@@ -103,6 +103,7 @@ class Language:
     phrases: Mapping[str, str]  # kind of each heading without a number, one of the keys of headings.yaml
     open_phrases: frozenset[str]  # those of them that may continue
     months: frozenset[str]
+    weekdays: frozenset[str]
 
 
 def _spellings(listed: str, endings: Sequence[str] = ("",)) -> list[list[str]]:
@@ -155,6 +156,7 @@ def _language(data: Mapping[str, Any]) -> Language:
         phrases=phrases,
         open_phrases=frozenset(open_phrases),
         months=frozenset(word for month in _spellings(data["months"]) for word in month),
+        weekdays=frozenset(map(folded, data["weekdays"].split())),
     )
 
 
@@ -177,6 +179,7 @@ def _everywhere() -> Language:
         phrases={words: kind for language in reversed(spoken) for words, kind in language.phrases.items()},
         open_phrases=frozenset().union(*(language.open_phrases for language in spoken)),
         months=months(),
+        weekdays=weekdays(),
     )
 
 
@@ -184,6 +187,12 @@ def _everywhere() -> Language:
 def months() -> frozenset[str]:
     """Return the names of months in all languages, :func:`folded`."""
     return frozenset().union(*(language.months for language in languages().values()))
+
+
+@cache
+def weekdays() -> frozenset[str]:
+    """Return the names of weekdays in all languages, :func:`folded`."""
+    return frozenset().union(*(language.weekdays for language in languages().values()))
 
 
 @cache

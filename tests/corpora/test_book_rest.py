@@ -24,6 +24,7 @@ DATES = {
     "italian": "#Marzo {}, 18--#",
     "russian": "Москва, {} мая 1880 г.",
     "swedish": "Måndagen den {} februari.",
+    "english, weekday": "Wednesday.",
     "french, in guillemets": "« Le {} mai. »",
     "english, in open quotation marks": "“Ferry House, {} October.",
     "french, with a note": '"Le {} août 1904 (à la franque).',

@@ -27,6 +27,7 @@ from long_context_tasks.corpora.headings import (
     read,
     readings,
     series_in,
+    weekdays,
 )
 from long_context_tasks.corpora.printed_text import QUOTES
 from long_context_tasks.schema import InputError
@@ -285,19 +286,28 @@ def _date() -> re.Pattern[str]:
     return re.compile(rf"{_PLACE}(?:{'|'.join(forms)}){year}(?P<rest>.*)$", re.DOTALL)
 
 
+@cache
+def _weekday() -> re.Pattern[str]:
+    day = rf"\b(?:{'|'.join(sorted(weekdays()))})\b"
+    return re.compile(rf"(?:\w{{2,3}} )?{day}(?:\W{{1,3}}(?:{_DAY}|[^\W\d]+))?[^\w!?]*$")
+
+
 def _is_dated(text: str) -> bool:
     """Return whether a paragraph is a date, perhaps with a place, or begins with one as diaries do.
 
     >>> [_is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "« Le 18 mai. »")]
     [True, True, True, True]
+    >>> [_is_dated(text) for text in ("Wednesday.", "_Jueves 14._", "Monday evening.", "Monday! And nobody came.", "“Monday.”")]
+    [True, True, True, False, False]
     >>> [_is_dated(text) for text in ("On the 3rd of May they left the house, and nobody saw them.", "“He came on May 3.”")]
     [True, False]
     >>> _is_dated("On the 3rd of May they left the house, and nobody saw them again before the snow was gone, and the road free.")
     False
     """
-    match = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
+    line = folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ ")
+    match = _date().match(line)
     if match is None:
-        return False
+        return _weekday().match(line) is not None
     begins = bool(_BEFORE_DATE.match(match["before"]) and _AFTER_DATE.match(match["rest"]))
     # Single quotation marks count only at the end; elsewhere they may be apostrophes.
     ending = re.split(r"\w", text[1:])[-1]
