@@ -1,4 +1,11 @@
-"""Extract the numbers on which a response settles, despite drafts, exclusions and explanations."""
+"""Extract the numbers on which a response settles, despite drafts, exclusions and explanations.
+
+A line or sentence is a list if it begins with a number, or with a label that a number follows. A label names a
+study, a passage, a kind of people or the answer; numbers of studies and passages are never items. Lists are
+united, but the last replaces those before it if its label settles ("Final list:"), if the words before it
+retract ("wait"), or if it repeats most items outside lists per study. Later sentences may add, remove or
+replace single items. A response has no answer if it offers alternatives or has no list.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +20,7 @@ from long_context_tasks.schema.candidates import (
     Standing,
     alternatives,
     choose,
+    has,
     has_words,
     hedged,
     settles,
@@ -43,6 +51,10 @@ _PART = re.compile(
     r"\b(stud(?:y|ies)|abstracts?|trials?|papers?|documents?|passages?|records?|sources?|steps?)[ \t#*_]{1,4}\d{1,2}\b(?!\s?[;,]\s?\d|\d)",
     re.IGNORECASE,
 )
+# A title above a list: "**Aspirin**", "1. Aspirin".
+_TITLE = re.compile(
+    r"^[ \t]{0,4}(?:#|\*\*|\d{1,2}[.)]\s)[^\n\d]{0,20}[^\W\d_][^\n\d]{0,200}\n\W{0,9}\d", re.MULTILINE
+)
 # The words of a line whose last number is the item: '"52 received it" -> 52', "Forty volunteers (40)".
 _TO_ARROW = (
     r"^(?=[^\n→⇒>]{0,200}?[^\W\d_])[^\n→⇒>]{1,200}(?:[-=]>|[→⇒])[*_ ]{0,4}(?=\d[\d,.]{0,12}[^\w\n)]{0,4}$)"
@@ -60,6 +72,13 @@ _CROSSED = re.compile(
 )
 # "18 of 104": both are items.
 _OF = re.compile(r"(?:^|(?<=[;,]\s))(\d{1,6})\s(?:out\s)?of\s(\d{1,6})(?=\s?(?:[;,.]|$|[a-z]))", re.MULTILINE)
+# "None of the passages mentions people, apart from 12; 45."
+_NONE_BUT = re.compile(
+    rf"^[^\w\n]{{0,9}}{WORDS['nothing']}[^.;\d\n]{{0,200}}\b(?:except|other than|apart from|besides)\b[^.;\d\n]{{0,40}}"
+    r"(?=\d(?:[\d;, ]|and ){0,300}\.?$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FULL_STOPS = re.compile(r"^\d{1,9}(?:\. \d{1,9}){2,}\.?$", re.MULTILINE)  # "12. 45. 60."
 _SETTLED_NONE = re.compile(
     r"[^.;\d\n]{0,60}\b(?:answer|output|result|response)(?: is|:)\W{1,4}none\b(?!\sof)", re.IGNORECASE
 )
@@ -107,9 +126,9 @@ _COUNT = re.compile(
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 _QUOTED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}:\s[\"“'«]")  # '12: "12 patients, of whom 3 left"'
 # The id of a document whose list follows, or a column of ids: "ID 25797559: 104", "28637584:".
-_ID_ENDS = r"(?=\W{0,3}$|[*_: ]{1,4}[-–—]$|\s?[:–—→|-]|\)\s)"
+_ID_ENDS = r"(?=\W{0,3}$|[*_: ]{0,4}[:–—→|-]|[)\]>]\s)"
 _DOCUMENT = re.compile(
-    rf"(?:{WORDS['parts']}\W{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}{_ID_ENDS}|"
+    rf"(?:{WORDS['parts']}[^\w\n]{{1,5}}){{1,3}}\d{{6,9}}(?:[\s,;]{{1,3}}\d{{6,9}})*|^\W{{0,4}}(?:\d{{1,3}}[.)]\W{{1,4}})?\d{{8}}{_ID_ENDS}|"
     r"^\W{0,4}\d{1,9}(?=\W{0,2}:\W{0,9}\n\W{0,9}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -119,7 +138,7 @@ _NUMBERS = (
 )
 _N = r"(?<!\d)(\d{1,9})(?!\d)"
 _LATER = rf"{_NUMBERS}[^.\d\n]{{0,40}}\b(?:should|must|needs? to)\s(?:also\s)?"
-_ADDS = r"\b(?:add|also(?:\sinclude)?|I\s(?:also\s)?(?:forgot|missed|overlooked)|should\shave\s(?:included|listed)|more:|one more)\s(?:to\s\w+\s)?"
+_ADDS = r"\b(?:add|also(?:\sinclude)?|I\s(?:also\s)?(?:forgot|missed|overlooked)|should\s(?:also\s)?have\s(?:included|listed)|more:|one more)\s(?:to\s\w+\s)?"
 _ADDED = re.compile(
     rf"{_ADDS}{_NUMBERS}|{_NUMBERS}\s(?:is|are)\smissing|{_LATER}(?:be|have\sbeen)\s(?:added|included|listed|counted)",
     re.IGNORECASE,
@@ -130,6 +149,8 @@ _WITHDRAWN = re.compile(
     rf"{_NUMBERS}[^.\d\n]{{0,40}}{_DROPS}(?:it|that|this|them)\b",
     re.IGNORECASE,
 )
+_STEP = re.compile(r"^(\W{0,4}step\b[^\n]{0,200})\.(?=\W{0,4}\n\s{0,9}\d)", re.IGNORECASE | re.MULTILINE)
+_QUOTATION = re.compile(r"[\"“][^\"“”\n]*[\"”]")
 _REPLACED = re.compile(rf"{_N}\s(?:should|must)\sbe\s{_N}|\breplace\s{_N}\s(?:with|by)\s{_N}", re.IGNORECASE)
 _REPEATS = 0.6  # if two lists share more of their items, the second repeats the first
 _STATED = {Standing.GIVEN, Standing.FIRST, Standing.ALONE}
@@ -148,6 +169,8 @@ def settled_numbers(text: str) -> list[str] | None:
     Returns:
         None without a list; an empty list if there are several and the response does not choose one.
     """
+    studies = [part for part in _PART.findall(text) if not part.lower().startswith("step")]
+    by_study = len(studies) + len(_DOCUMENT.findall(text)) + len(_TITLE.findall(text)) > 1
     text = _prepared(text)
     changed = text
     for amendment in (_REPLACED, _ADDED, _WITHDRAWN):
@@ -155,7 +178,7 @@ def settled_numbers(text: str) -> list[str] | None:
     lists = list(_lists(changed))
     # "None" between lists is about one part of the passage.
     lists = [*lists[:1], *(found for found in lists[1:-1] if found.answer != ("none",)), *lists[1:][-1:]]
-    candidates = _merged(changed, weigh(changed, lists))
+    candidates = _merged(changed, weigh(changed, lists), by_study=by_study)
     chosen = choose(changed, candidates)
     if LEADING_NONE.match(text) and (chosen is None or chosen.standing <= Standing.MENTIONED):
         return ["none"]
@@ -166,7 +189,8 @@ def settled_numbers(text: str) -> list[str] | None:
 
 def _amended(items: Sequence[str], after: str) -> list[str]:
     """Apply the corrections of individual items that follow a list."""
-    after = "\n".join(sentence for sentence in SENTENCE_END.split(after) if not hedged(sentence))
+    sentences = SENTENCE_END.split(_QUOTATION.sub("", after))
+    after = "\n".join(sentence for sentence in sentences if not hedged(sentence))
     added, removed = (
         re.findall(r"\d+", " ".join(chain.from_iterable(pattern.findall(after))))
         for pattern in (_ADDED, _WITHDRAWN)
@@ -178,8 +202,9 @@ def _amended(items: Sequence[str], after: str) -> list[str]:
 
 def _prepared(text: str) -> str:
     """Return a text with spelled-out numbers in digits, without bracketed explanations and item numbers."""
-    text = _NEXT_LIST.sub("\n", _WORDS_OF_ITEM.sub("\nitem: ", text.strip()))
-    text = _CROSSED.sub(".", _OF.sub(r"\1; \2", _PART.sub(r"\1", text)))
+    text = _FULL_STOPS.sub(lambda line: line[0].replace(".", ";"), _NONE_BUT.sub("", text.strip()))
+    text = _NEXT_LIST.sub("\n", _WORDS_OF_ITEM.sub("\nitem: ", text))
+    text = _CROSSED.sub(".", _OF.sub(r"\1; \2", _STEP.sub(r"\1:", _PART.sub(r"\1", text))))
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
@@ -265,11 +290,11 @@ def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
     return items, rest
 
 
-def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
-    """Join lists that continue one another into one candidate."""
+def _merged(text: str, lists: Sequence[Candidate], *, by_study: bool) -> list[Candidate]:
+    """Join lists that continue one another into one candidate; those of studies may share items."""
     merged: list[Candidate] = []
     for candidate in lists:
-        if merged and _continues(text, last := merged[-1], candidate):
+        if merged and _continues(text, last := merged[-1], candidate, by_study=by_study):
             same = last.standing in (Standing.FINAL, candidate.standing)
             merged[-1] = replace(
                 last,
@@ -289,16 +314,23 @@ def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
     return [replace(each, answer=seen.setdefault(tuple(sorted(each.answer)), each.answer)) for each in merged]
 
 
-def _continues(text: str, last: Candidate, candidate: Candidate) -> bool:
-    """Return whether a list continues the previous one: compatible standing and new items."""
+def _continues(text: str, last: Candidate, candidate: Candidate, *, by_study: bool) -> bool:
+    """Return whether a list continues the previous one: compatible standing, and it does not replace it."""
     before, items = set(last.answer), set(candidate.answer)
-    if len(candidate.answer) > 1 and len(before & items) > _REPEATS * min(len(before), len(items)):
-        return False
     apart = text.count("\n", last.end, candidate.start) > 1
+    # Lists of studies may share items.
+    listed = by_study and (last.standing is candidate.standing or not apart)
+    least = (
+        len(before) if candidate.standing is Standing.GIVEN and not apart else min(len(before), len(items))
+    )
+    if len(candidate.answer) > 1 and len(before & items) > _REPEATS * least and not listed:
+        return False
+    if has("retracts", text[last.end : candidate.start]):
+        return False
     if last.standing is Standing.FINAL:
         return candidate.standing in _STATED and not apart
-    # Words in a paragraph beside one that only lists numbers explain it.
-    bare = any(each.standing is Standing.ALONE and len(each.answer) > 2 for each in (last, candidate))
-    if apart and bare and last.standing is not candidate.standing:
+    # Words about one number, in a paragraph after one that only lists numbers, explain it.
+    explains = candidate.standing is not Standing.ALONE and len(candidate.answer) == 1
+    if apart and explains and last.standing is Standing.ALONE and len(last.answer) > 2:
         return False
     return last.standing is candidate.standing or {last.standing, candidate.standing} <= _STATED
