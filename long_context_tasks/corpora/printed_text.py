@@ -230,6 +230,7 @@ def _with_blank_lines(text: str) -> str:
 def _parted_at_short_lines(text: str) -> str:
     """Put a blank line below each line that leaves room for the next word and ends a sentence or is in capitals.
 
+    Another one is above such a line in capitals where a sentence ends, because the last line of a paragraph may fill the page.
     A text in which most lines do not fill the page, as in verse, stays as it is.
     """
     lines = [line.rstrip() for line in text.split("\n")]
@@ -238,10 +239,15 @@ def _parted_at_short_lines(text: str) -> str:
     room = [width - len(line) - 1 - len(below.lstrip().partition(" ")[0]) for line, below in pairs]
     if 2 * sum(left <= _RAGGED for left in room) < len(lines):
         return text
-    return "\n".join(
-        f"{line}\n" if left > _RAGGED and (ends_paragraph(line) or line.isupper()) else line
-        for line, left in zip(lines, room, strict=True)
-    )
+    parted: list[str] = []
+    for line, left in zip(lines, room, strict=True):
+        shouted = left > _RAGGED and line.isupper()
+        if shouted and parted and parted[-1] and ends_paragraph(parted[-1]):
+            parted.append("")
+        parted.append(line)
+        if shouted or (left > _RAGGED and ends_paragraph(line)):
+            parted.append("")
+    return "\n".join(parted)
 
 
 def _has_a_paragraph_a_line(text: str) -> bool:

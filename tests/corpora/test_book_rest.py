@@ -158,6 +158,24 @@ def test_paragraphs_end_at_short_lines_where_no_line_is_blank(first: str) -> Non
     assert not any(re.search(r"\b(?:II|III|IV|V|VI)\.", line) for line in story.paragraphs)
 
 
+def test_lines_in_capitals_below_a_full_line_are_headings() -> None:
+    """The last line of each chapter fills the page."""
+    told = [
+        [*paragraphs(8, place), "She sat at the long table by the window, and read of the ferry again."]
+        for place in range(6)
+    ]
+    lines = [
+        f"CHAPTER {['ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX'][place]}\n{fill(text, 70)}"
+        if not i
+        else fill(text, 70)
+        for place, chapter in enumerate(told)
+        for i, text in enumerate(chapter)
+    ]
+    story = clean("\n".join(lines))
+    assert len(story.chapters) == 6
+    assert not any("CHAPTER" in text for text in story.paragraphs)
+
+
 def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
     novel = paragraphs(90, 1)
     for place in range(80, 0, -20):
