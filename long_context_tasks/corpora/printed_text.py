@@ -49,10 +49,11 @@ _INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
 _ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
 _LINE_END = re.compile(r"(?<=\S)[ \t]*\n(?=[ \t\u3000]*\S)")
 _FEW_BLANK_LINES = 0.02  # of the lines
+_IN_TWO_COLUMNS = 0.9  # of the lines of a text with hanging indents
 _RAGGED = 7  # characters by which lines of prose may miss the width of the page
 _LONGEST_LINE = 110  # characters of a line on a printed page
 _IN_LONG_LINES = 0.3  # of the characters above other lines, if each line is a paragraph
-_ENDING_PARAGRAPHS = 0.8  # of the lines longer than those of a page
+_ENDING_PARAGRAPHS = 0.8  # of the lines longer than those of a page, or above hanging indents
 _NOTE_MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
@@ -222,9 +223,28 @@ def _with_blank_lines(text: str) -> str:
         and 2 * len(_LONG_ABOVE_INDENTED.findall(text)) > blank
     )
     if blank < _FEW_BLANK_LINES * text.count("\n"):
+        if parted := _parted_at_hanging_lines(text):
+            return parted
         text = _parted_at_short_lines(text)
     # A continued line of verse may be indented too, and begins with a small letter.
     return _INDENTED.sub(lambda match: "\n" if match[1].islower() else "\n\n", text) if indented else text
+
+
+def _parted_at_hanging_lines(text: str) -> str:
+    """Put a blank line above each line that begins left of the others, or return "" if these do not begin paragraphs."""
+    lines = text.split("\n")
+    indents = [len(line) - len(line.lstrip()) if line.strip() else -1 for line in lines]
+    usual = Counter(indent for indent in indents if indent >= 0).most_common(2)
+    least = min(usual, default=(0, 0))[0]
+    told = sum(indent >= 0 for indent in indents)
+    if len(usual) < 2 or sum(times for _, times in usual) < _IN_TWO_COLUMNS * told or usual[1][1] < told / 10:
+        return ""
+    above = [lines[k - 1] for k, indent in enumerate(indents) if k and indent == least]
+    if sum(ends_paragraph(line) or not line.strip() for line in above) < _ENDING_PARAGRAPHS * len(above):
+        return ""
+    return "\n".join(
+        f"\n{line}" if indent == least else line for line, indent in zip(lines, indents, strict=True)
+    )
 
 
 def _parted_at_short_lines(text: str) -> str:

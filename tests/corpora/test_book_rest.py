@@ -176,6 +176,13 @@ def test_lines_in_capitals_below_a_full_line_are_headings() -> None:
     assert not any("CHAPTER" in text for text in story.paragraphs)
 
 
+def test_lines_further_right_go_on_in_their_paragraph() -> None:
+    novel = [text if place % 3 else "It rained." for place, text in enumerate(paragraphs(60, 2))]
+    text = "\n".join(fill(text, 80, initial_indent=" " * 12, subsequent_indent=" " * 15) for text in novel)
+    story = clean(text)
+    assert (list(story.paragraphs), story.form) == (novel, "novel")
+
+
 def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
     novel = paragraphs(90, 1)
     for place in range(80, 0, -20):
