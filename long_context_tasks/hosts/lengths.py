@@ -2,12 +2,15 @@
 
 import math
 import re
+import shutil
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema.grid import Grid
 from long_context_tasks.schema.response import UNSCORED
 
 _UNITS = "with 95 % intervals (percent; judged scores in points):"
@@ -146,6 +149,17 @@ def _headline_of(result: Result) -> str:
     if headline := result.get("headline"):
         return str(headline)
     return next((name for name in _HEADLINES if name in result), next(iter(result)))
+
+
+def printed(rows: Sequence[Sequence[str]]) -> str:
+    """Return the table with the line above it, in the form of ``lct`` tables where a terminal is too narrow for it."""
+    title, text = heading(rows), markdown(rows)
+    width = shutil.get_terminal_size((0, 0)).columns if sys.stdout.isatty() else 0
+    if not width or text.index("\n") <= width:
+        return f"{title}\n\n{text}"
+    names, *body = rows
+    head, lines = Grid(names, body, [i < 2 for i in range(len(names))]).laid_out(title, width)
+    return "\n".join([*(line for _, part in head for line in part), *lines, ""])
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

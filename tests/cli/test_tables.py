@@ -10,7 +10,7 @@ import termios
 
 import pytest
 
-from long_context_tasks.cli.output import _Grid
+from long_context_tasks.schema.grid import Grid
 
 COUNTED = ["task", "host", "cases", "strict accuracy", "official accuracy", "left out", "why"]
 ROWS = [
@@ -79,6 +79,24 @@ def test_a_message_breaks_no_name_and_no_command(width: int) -> None:
     assert on_a_terminal(width, f"say({message!r}, wrap=False)") == [message, ""]
 
 
+@pytest.mark.parametrize("width", [70, 80, 100, 120])
+def test_the_table_at_the_end_of_a_hosts_run_fits_and_breaks_no_figure(width: int) -> None:
+    task, model = "ada_leval_bestanswer", "smollm2-135m-instruct"
+    scores, chances = ["66.7 [9.4, 99.2]", "0.0 [0.0, 70.8]"], ["25.0", "7.9"]
+    rows = [
+        ["task", "model", "1k", "2k"],
+        [f"{task} (synthetic)", model, *scores],
+        [f"{task} (synthetic)", "random guess", *chances],
+    ]
+    call = f"from long_context_tasks.hosts.lengths import printed; print(printed({rows}))"
+    lines = on_a_terminal(width, call)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width and "judged scores in points" in " ".join(text.split())
+    assert all(text.count(name) == 1 for name in (model, *scores, *chances))
+    assert text.count("…bestanswer" if width == 80 else task) == 2
+    assert ("| task" in text) is (width >= 100)  # as in files, where it fits
+
+
 def test_the_layout_is_that_of_rich() -> None:
     """Rich takes a second for a table of a thousand rows."""
     from rich import box
@@ -89,7 +107,7 @@ def test_the_layout_is_that_of_rich() -> None:
         ["name", "a number", "日本語"],
         [["owl", "1", "naïve text of some words"], ["crow", "22", ""]],
     )
-    grid = _Grid(names, rows, [True, False, True])
+    grid = Grid(names, rows, [True, False, True])
     table = Table(title="A title", title_justify="left", box=box.SIMPLE_HEAD)
     for name, left, width in zip(names, grid.left, grid._widths(28) or (), strict=True):
         table.add_column(name, justify="left" if left else "right", width=width)

@@ -10,12 +10,11 @@ from typing import Any
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import (
     LengthEntry,
-    heading,
     in_percent,
     is_count,
-    markdown,
     notes,
     place_of,
+    printed,
     table,
 )
 from long_context_tasks.hosts.lm_eval.results import FILTER, model_name, plain_numbers
@@ -83,8 +82,7 @@ def by_length_table(results: Mapping[str, Any], column: str) -> str:
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
     fresh = [entry.result for entry in entries if entry.result is not None]
-    rows = table(entries)
-    return "\n".join(["", heading(rows), "", markdown(rows), *notes(fresh), ""])
+    return "\n".join(["", printed(table(entries)), *notes(fresh), ""])
 
 
 def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:

@@ -25,10 +25,10 @@ from long_context_tasks.hosts.lengths import (
     LengthEntry,
     Result,
     TablePlace,
-    heading,
     markdown,
     notes,
     place_of,
+    printed,
     table,
     total,
 )
@@ -161,9 +161,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         fresh = [entry.result for entry in entries if entry.result is not None and not entry.change]
         lines = [
             "",
-            heading(rows),
-            "",
-            markdown(rows),
+            printed(rows),
             *self._notes(fresh),
             *failures,
         ]
