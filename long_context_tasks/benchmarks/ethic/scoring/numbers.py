@@ -99,13 +99,13 @@ _COLON = r"(?:(?<!\d):|:(?!\d)|(?<=[^\W\d_])(?<!\bn)\s=)"
 # Words before the items of a list: "Numbers:", "counts = 12", "Judges - 12", "**Study A**".
 _LABEL = re.compile(
     r"[^;:\d\n]{1,60}\s[-–—→](?=\s\d)|"
-    rf"(?:[^;:\d\n]{{1,60}}:\s)?(?:[^;:]{{1,200}}{_COLON}[*_\s]*(?=\W{{0,4}}(?:\d|none\b))){{1,2}}|"
+    rf"(?:[^;:\d\n]{{1,60}}:[*_]{{0,3}}\s)?(?:[^;:]{{1,200}}{_COLON}[*_\s]*(?=\W{{0,4}}(?:\d|none\b))){{1,2}}|"
     r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])",
     re.IGNORECASE,
 )
-# The start of a sentence before its first number.
+# The start of a sentence before its first number; a label may precede it: "Answer: The answer is 12".
 _LEAD = re.compile(
-    r"[^\w;]*(?!n\s?=|(?:and|also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[\u2e80-\u9fff])(?=\d|none\W*\Z)",
+    r"[^\w;]*(?:[^\W\d_][^;:\d\n]{0,40}:[*_]{0,3}\s)?(?!n\s?=|(?:and|also|then|finally)\s\d)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[\u2e80-\u9fff])(?=\d|none\W*\Z)",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r"[;,|\t•·/<>→+和及と]|(?:^|(?<=\s))(?:and|&|y|et|und)\s", re.IGNORECASE)
