@@ -50,6 +50,7 @@ _ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
 _LINE_END = re.compile(r"(?<=\S)[ \t]*\n(?=[ \t\u3000]*\S)")
 _FEW_BLANK_LINES = 0.02  # of the lines
 _IN_TWO_COLUMNS = 0.9  # of the lines of a text with hanging indents
+_LEAST_SPOKEN = 0.1  # of the lines of a novel, with a dash
 _RAGGED = 7  # characters by which lines of prose may miss the width of the page
 _LONGEST_LINE = 110  # characters of a line on a printed page
 _IN_LONG_LINES = 0.3  # of the characters above other lines, if each line is a paragraph
@@ -251,13 +252,14 @@ def _parted_at_short_lines(text: str) -> str:
     """Put a blank line below each line that leaves room for the next word and ends a sentence or is in capitals.
 
     Another one is above such a line in capitals where a sentence ends, because the last line of a paragraph may fill the page.
-    A text in which most lines do not fill the page, as in verse, stays as it is.
+    A text in which most lines do not fill the page, as in verse, stays as it is, unless many begin with the dash of speech.
     """
     lines = [line.rstrip() for line in text.split("\n")]
     width = sorted(map(len, lines))[len(lines) * 9 // 10]
     pairs = list(zip(lines, [*lines[1:], ""], strict=True))
     room = [width - len(line) - 1 - len(below.lstrip().partition(" ")[0]) for line, below in pairs]
-    if 2 * sum(left <= _RAGGED for left in room) < len(lines):
+    spoken = sum(line.startswith("— ") for line in lines)
+    if 2 * sum(left <= _RAGGED for left in room) < len(lines) and spoken < _LEAST_SPOKEN * len(lines):
         return text
     parted: list[str] = []
     for line, left in zip(lines, room, strict=True):

@@ -183,6 +183,15 @@ def test_lines_further_right_go_on_in_their_paragraph() -> None:
     assert (list(story.paragraphs), story.form) == (novel, "novel")
 
 
+def test_short_speeches_with_dashes_are_paragraphs() -> None:
+    novel = [
+        text if place % 5 == 0 else f"— Nobody came, {place}."
+        for place, text in enumerate(paragraphs(100, 2))
+    ]
+    kept = clean("\n".join(fill(text, 70) for text in novel)).paragraphs
+    assert sum(text in novel for text in kept) > 0.7 * len(novel)
+
+
 def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
     novel = paragraphs(90, 1)
     for place in range(80, 0, -20):
