@@ -50,6 +50,7 @@ from long_context_tasks.schema.response import (
     Response,
 )
 from long_context_tasks.tokens import CL100K, get_tokenizer
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 REFERENCE = "reference.json"
 """File next to the card, with the reference hashes of a benchmark whose card has none."""
@@ -188,6 +189,8 @@ def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
             yield Remark(builder.name, text, file=file)
         elif not builder.name.startswith(family := f"{benchmark.name}_{builder.task}"):
             yield Remark(builder.name, f"its name does not begin with {family}; rename it", file=file)
+        elif not issubclass(builder.settings, BuildSettings):
+            yield Remark(builder.name, "its settings are not a subclass of BuildSettings", file=file)
         elif names[builder.name] > 1:
             yield Remark(builder.name, "two builders have this name; rename one", file=file)
 

@@ -401,7 +401,11 @@ def series_in(values: Sequence[int]) -> list[int]:
     ([1, 2, 6, 8], [])
     """
     # "I" is a word in many languages, and "V." an initial: such values occur often, those of a series once in each part.
-    likely = [k for k, value in enumerate(values) if value > 1 or 2 in values[k + 1 : k + 3]]
+    likely = [
+        k
+        for k, value in enumerate(values)
+        if value > 1 or (2 in values[k + 1 : k + 3] and values[k + 1] != 1)
+    ]
     counted = [likely[k] for k in count_in([values[k] for k in likely], again=True)]
     return counted if len(counted) >= MOST * len({values[k] for k in likely}) else []
 
