@@ -18,8 +18,8 @@ _LOAD = """
 import os
 from long_context_tasks.hosts.lm_eval.window import check_hub
 server = {"base_url": "http://h/v1/completions"}
-check_hub({"pretrained": "."})
-check_hub({**server, "model": "org/served", "tokenizer": "."})
+check_hub({"pretrained": os.environ["MODEL_FOLDER"]})
+check_hub({**server, "model": "org/served", "tokenizer": os.environ["MODEL_FOLDER"]})
 check_hub({"base_url": "http://h/v1/chat/completions", "model": "org/chat"})
 assert "HF_HUB_OFFLINE" not in os.environ
 check_hub({"pretrained": "org/elsewhere", "download_dir": "."})
@@ -123,11 +123,16 @@ def test_a_hub_that_answers_is_asked_for_the_model(
     )
 
 
-def test_the_host_that_loads_a_model_asks_no_longer(down: tuple[Server, dict[str, str]]) -> None:
+def test_the_host_that_loads_a_model_asks_no_longer(
+    down: tuple[Server, dict[str, str]], tmp_path: Path
+) -> None:
     pytest.importorskip("lm_eval")
     server, variables = down
     Path(variables["HF_HOME"], "hub", "models--org--model", "snapshots").mkdir(parents=True)
-    run = _run(_LOAD, variables)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    run = _run(_LOAD, variables | {"MODEL_FOLDER": str(folder)})
     warned = [line.split(":")[0] for line in run.stderr.splitlines() if "only a local copy is read" in line]
     # From then on the process is offline, also for the next model.
     assert warned == ["org/served"] and "LocalEntryNotFoundError" in run.stderr
