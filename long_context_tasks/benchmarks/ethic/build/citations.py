@@ -193,7 +193,7 @@ def _plain(text: str) -> str:
 
 def _volume(citation: str) -> str:
     """Return the volume and reporter of a citation."""
-    return re.sub(r",?(?:at)?\d+$", "", _plain(citation))
+    return re.sub(r",?(?:at)?(?<!\d)\d+$", "", _plain(citation))
 
 
 def find_quotes(text: str, quotes: Iterable[str]) -> list[CitationSpan]:
