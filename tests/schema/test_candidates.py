@@ -66,6 +66,7 @@ def test_the_answer_with_the_highest_standing_is_chosen(text: str, chosen: str |
         ("~~A1~~ A3", "A3"),
         ("<strike>A1</strike> <del>A2</del>A3", "A3"),
         ("A3\n\n### Instruction:\nSort them.\n\n### Answer:\nA1", "A3"),
+        ("A3\n\nFollow-up Question 1: Which is worst?\n\nAnswer: A1", "A3"),
         ("A3\nHuman: And now?", "A3"),
         ("A3assistant\n\nA5", "A3"),
         ("12; 45\n\nID: 7\nTitle: Another\nAbstract: Sixty took part.", "12; 45"),
