@@ -7,7 +7,6 @@ Prompts and scores are the host's: a card says only where a host's files hold th
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -39,6 +38,13 @@ class OwnTaskCard(TaskCard):
     scale: float = Field(default=1, gt=0)  # the host's number for a full score, such as 100 for percent
 
 
+Fields = Mapping[str, Any]
+# A sample's id, repeat, score as the host states it, response and fields.
+Sample = tuple[str, int, Any, str | None, Fields]
+# Reads a run's samples, of all lengths, given the host's key of the mean.
+Samples = Callable[[StoredRun, OwnTaskCard, str], Iterator[Sample]]
+
+
 class OwnCard(Card):
     """A card of a host's tasks. ``labels`` are names of fields of the sample, and of groups of ``names``."""
 
@@ -52,48 +58,65 @@ class OwnCard(Card):
     kilo: Literal[1000, 1024] = 1000  # tokens in 1k
     cluster: str = ""  # field of the sample that related cases share
 
-    def tokens(self, text: Any) -> int | None:
+    def runs(
+        self, match: re.Match[str], means: Fields, settings: Fields, samples: Samples, of_host: Fields
+    ) -> Iterator[StoredRun]:
+        """Yield a run for each length of a host's task, whose name matched ``names``."""
+        parts = {key: value for key, value in match.groupdict().items() if value is not None}
+        name = f"{self.name}_{parts.get('task', match[0])}"
+        card = catalogue.READ_ONLY[self.name].parse_task(name).card
+        assert isinstance(card, OwnTaskCard)
+        common = parts.get("length") or settings.get(self.length_setting)
+        lengths = {
+            key: (of_key.groupdict().get("length") or common, number_of(value) / card.scale)
+            for key, value in means.items()
+            # lm-eval's RULER writes -1 for a length without cases.
+            if (of_key := card.mean.fullmatch(key)) and isinstance(value, int | float) and value != -1
+        } or {"": (common, math.nan)}  # without a mean, reading the cases reports the reason
+        # The samples of all lengths and filters are in one file.
+        n = (of_host["provenance"].get("n_cases_available") or 0) // len(lengths) or None
+        provenance = {**of_host["provenance"], "n_samples": None, "n_cases_available": n}
+        options = {key: value for key, value in of_host["options"].items() if value}
+        for key, (text, mean) in lengths.items():
+            length = self._tokens(text)
+            label = f"{of_host['label']}_{length or ''}"
+            yield StoredRun(
+                task=f"{name}_{format_length(length)}" if length else name,
+                version=self.version,
+                read=partial(self._cases, card=card, parts=parts, length=length, key=key, samples=samples),
+                numbers={card.headline: mean},
+                headline=card.headline,
+                points=tuple(self.points),
+                hosts_own=True,
+                **{**of_host, "label": label, "options": options, "provenance": provenance},
+            )
+
+    def _tokens(self, text: Any) -> int | None:
         """Return a length such as 4k in tokens; None if the host has none (``0k``)."""
         match = re.fullmatch(r"(\d{1,9})([km]?)", str(text or 0).lower(), re.ASCII)
         if match is None:
             raise ValueError(f"{str(text)[:40]!r} is not a length")
         return int(match[1]) * self.kilo ** ("", "k", "m").index(match[2]) or None
 
-
-# A sample's id, repeat, score as the host states it, response and fields.
-Sample = tuple[str, int, Any, str | None, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class OwnTask:
-    """A host's task of one length, if it has lengths."""
-
-    name: str  # ours
-    owner: OwnCard
-    card: OwnTaskCard
-    groups: Mapping[str, str]  # parts of the host's name
-    length: int | None  # tokens
-    mean_key: str  # the host's key of the mean
-    mean: float  # the host's mean on our scale
-
-    def cases(self, run: StoredRun, samples: Callable[..., Iterator[Sample]]) -> Iterator[StoredCase]:
-        """Yield the cases of this length; ``samples`` reads those of all lengths, given the run and the task."""
-        owner = self.owner
+    def _cases(
+        self, run: StoredRun, card: OwnTaskCard, parts: Fields, length: int | None, key: str, samples: Samples
+    ) -> Iterator[StoredCase]:
+        """Yield the cases of one length."""
         try:
-            for case, repeat, value, text, fields in samples(run, self):
-                if owner.length_field and owner.tokens(fields[owner.length_field]) != self.length:
+            for case, repeat, value, text, fields in samples(run, card, key):
+                if self.length_field and self._tokens(fields[self.length_field]) != length:
                     continue
-                known = {**fields, **self.groups}
-                number = number_of(value) / self.card.scale
-                shared = owner.cluster and str(known[owner.cluster])  # may be a whole document
+                known = {**fields, **parts}
+                number = number_of(value) / card.scale
+                shared = self.cluster and str(known[self.cluster])  # may be a whole document
                 yield StoredCase(
                     id=case,
                     repeat=repeat,
                     responses=(Response(text),),
-                    scores={self.card.headline: (number,)},
+                    scores={card.headline: (number,)},
                     reasons=(NOT_SCORED if math.isnan(number) else None,),
                     cluster=text_key(shared) if shared else None,
-                    labels={name: known[name] for name in owner.labels if name in known},
+                    labels={name: known[name] for name in self.labels if name in known},
                 )
         except InputError:
             raise
@@ -103,68 +126,22 @@ class OwnTask:
             ) from error
 
 
-def _by_length(
-    owner: OwnCard, match: re.Match[str], means: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Iterator[OwnTask]:
-    groups = {key: value for key, value in match.groupdict().items() if value is not None}
-    task = groups.get("task", match[0])
-    name = f"{owner.name}_{task}"
-    card = catalogue.READ_ONLY[owner.name].parse_task(name).card
-    assert isinstance(card, OwnTaskCard)
-    common = groups.get("length") or settings.get(owner.length_setting)
-    known = {
-        key: (of_key.groupdict().get("length") or common, number_of(value) / card.scale)
-        for key, value in means.items()
-        # lm-eval's RULER writes -1 for a length without cases.
-        if (of_key := card.mean.fullmatch(key)) and isinstance(value, int | float) and value != -1
-    }
-    # Without a mean, reading the cases reports the reason.
-    for key, (text, mean) in (known or {"": (common, math.nan)}).items():
-        length = owner.tokens(text)
-        of_length = f"{name}_{format_length(length)}" if length else name
-        yield OwnTask(of_length, owner, card, groups, length, key, mean)
-
-
-def own_runs(
-    name: str,
-    means: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    samples: Callable[..., Iterator[Sample]],
-    **of_host: Any,
-) -> list[Found]:
+def own_runs(name: str, means: Fields, settings: Fields, samples: Samples, **of_host: Any) -> list[Found]:
     """Return a host's result as a run for each length with a mean in ``means`` (its numbers by key), or as another task without a card.
 
     If the task does not match its card, return a message, so that the file's others are still read.
     """
-    host, label, provenance = of_host["host"], of_host.pop("label"), of_host.pop("provenance")
     # The last card is the user's.
     for owner in [each.card for each in reversed(catalogue.READ_ONLY.values())]:
-        if not (isinstance(owner, OwnCard) and owner.host == host and (match := owner.names.fullmatch(name))):
+        if not (isinstance(owner, OwnCard) and owner.host == of_host["host"]):
             continue
-        try:
-            tasks = list(_by_length(owner, match, means, settings))
-        except DAMAGE as error:
-            place = f"{of_host['result_file']}: {name[:80]!r}"
-            return [f"{place} is not as the card {owner.name} has it ({short(error)})"]
-        # The samples of all lengths and filters are in one file.
-        n = (provenance.get("n_cases_available") or 0) // len(tasks) or None
-        provenance = {**provenance, "n_samples": None, "n_cases_available": n}
-        return [
-            StoredRun(
-                task=task.name,
-                version=owner.version,
-                label=f"{label}_{task.length or ''}",
-                provenance=provenance,
-                read=partial(task.cases, samples=samples),
-                numbers={task.card.headline: task.mean},
-                headline=task.card.headline,
-                points=tuple(owner.points),
-                hosts_own=True,
-                **of_host,
-            )
-            for task in tasks
-        ]
-    return [OtherTask(host, name)]
+        if match := owner.names.fullmatch(name):
+            try:
+                return list(owner.runs(match, means, settings, samples, of_host))
+            except DAMAGE as error:
+                place = f"{of_host['result_file']}: {name[:80]!r}"
+                return [f"{place} is not as the card {owner.name} has it ({short(error)})"]
+    return [OtherTask(of_host["host"], name)]
 
 
 def add_cards(path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTaskCard, Sample, own_runs
 from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, run_with, short
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
@@ -69,7 +69,7 @@ def _headers(path: Path) -> list[Found]:
         log.eval.task_args,
         _own_samples,
         result_file=path,
-        options={"version": log.eval.task_version} if log.eval.task_version else {},
+        options={"version": log.eval.task_version},
         **_common(path, log),
     )
     # inspect_evals has a mean, NaN, also of a length of which no case ran (--limit).
@@ -118,7 +118,7 @@ def _common(path: Path, log: Any) -> dict[str, Any]:
     }
 
 
-def _own_samples(run: StoredRun, _: OwnTask) -> Iterator[Sample]:
+def _own_samples(run: StoredRun, _: OwnTaskCard, __: str) -> Iterator[Sample]:
     from inspect_ai.scorer import value_to_float
 
     for sample in _samples(run, _LONG - {"output"}):

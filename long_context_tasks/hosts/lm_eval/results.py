@@ -15,7 +15,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.dialogue import Dialogue
-from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTaskCard, Sample, own_runs
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -90,6 +90,7 @@ def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> Iterator[Found]:
     try:
         row = loads(content_of(path))
+        versions = row.get("versions") or {}
         for task, config in row["configs"].items():
             name = samples.get((time, task))
             files = (path.with_name(name),) if name else ()
@@ -98,7 +99,17 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
             elif _has_our_name(task.rpartition("::")[2]):
                 yield f"{path}: {task} has lost its metadata, the file was changed or damaged; run again"
             else:
-                yield from _own_runs(path, time, row, task, files)
+                yield from own_runs(
+                    task.rpartition("::")[2],
+                    row.get("results", {}).get(task, {}),
+                    config.get("metadata") or {},
+                    _own_samples,
+                    label="_".join([*task.split("::"), time]),
+                    files=files,
+                    result_file=path,
+                    options={"num_fewshot": config.get("num_fewshot"), "version": versions.get(task)},
+                    **_common(path, time, row, task),
+                )
     except OSError as error:
         yield f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
@@ -180,27 +191,8 @@ def _common(path: Path, time: str, row: Mapping[str, Any], task: str) -> dict[st
     }
 
 
-def _own_runs(
-    path: Path, time: str, row: Mapping[str, Any], name: str, files: tuple[Path, ...]
-) -> list[Found]:
-    """Return the runs of a native lm-eval task, one per length, or the task as another one if no card describes it."""
-    config = row["configs"][name]
-    settings = {"num_fewshot": config.get("num_fewshot"), "version": (row.get("versions") or {}).get(name)}
-    return own_runs(
-        name.rpartition("::")[2],
-        row.get("results", {}).get(name, {}),
-        config.get("metadata") or {},
-        _own_samples,
-        label="_".join([*name.split("::"), time]),
-        files=files,
-        result_file=path,
-        options={key: value for key, value in settings.items() if value},
-        **_common(path, time, row, name),
-    )
-
-
-def _own_samples(run: StoredRun, task: OwnTask) -> Iterator[Sample]:
-    metric, _, name = task.mean_key.partition(",")
+def _own_samples(run: StoredRun, card: OwnTaskCard, key: str) -> Iterator[Sample]:
+    metric, _, name = key.partition(",")
     for _, sample in _samples(run):
         if name == sample.get("filter", "none"):
             # The hash keeps cases apart that were made with different tokenizers.

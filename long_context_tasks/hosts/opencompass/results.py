@@ -21,7 +21,7 @@ import ijson
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lengths import is_count, metric_of
 from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
-from long_context_tasks.hosts.own_tasks import OwnTask, Sample, own_runs
+from long_context_tasks.hosts.own_tasks import OwnTaskCard, Sample, own_runs
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
     DAMAGE,
@@ -323,21 +323,19 @@ def _of_parts(_: StoredRun, runs: Sequence[StoredRun]) -> Iterator[StoredCase]:
     return (case for run in runs for case in run.cases())
 
 
-def _own_samples(run: StoredRun, task: OwnTask) -> Iterator[Sample]:
+def _own_samples(run: StoredRun, card: OwnTaskCard, _: str) -> Iterator[Sample]:
     file = run.result_file or Path()
     result = loads(content_of(file))
     details = result.get("details") or {}
-    contents = [loads(content_of(path)) for path in run.files]
-    rows = [content[str(number)] for content in contents for number in range(len(content))]
     values = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(row for path in run.files for row in _rows(path)):
         detail = details[number] if isinstance(details, list) else details.get(str(number), {})
-        values.append(_own_value(task, row, detail))
+        values.append(_own_value(card, row, detail))
         # Without the gold answer, two versions of a data set would share their cases.
         case = f"{file.stem}-{number}-{text_key(str(row.get('gold')))[:8]}"
         yield case, 0, values[-1], str(single(row["prediction"])), row
-    stated = next((value for key, value in result.items() if task.card.mean.fullmatch(key)), math.nan)
-    stated, mean = (number / task.card.scale for number in (stated, sum(values) / max(len(values), 1)))
+    stated = next((value for key, value in result.items() if card.mean.fullmatch(key)), math.nan)
+    stated, mean = (number / card.scale for number in (stated, sum(values) / max(len(values), 1)))
     # Each part is checked against its own mean. Some evaluators round percentages to two digits.
     if not abs(mean - stated) <= 6e-5:
         raise InputError(
@@ -345,13 +343,13 @@ def _own_samples(run: StoredRun, task: OwnTask) -> Iterator[Sample]:
         )
 
 
-def _own_value(task: OwnTask, row: Mapping[str, Any], detail: Mapping[str, Any]) -> float:
+def _own_value(card: OwnTaskCard, row: Mapping[str, Any], detail: Mapping[str, Any]) -> float:
     """Return a score on the host's scale: a field of its details, or, if its evaluator gives only the mean, by the card's rule."""
-    if (rule := task.card.value) == "equal":
-        return task.card.scale if detail["predictions"] == detail["references"] else 0.0
+    if (rule := card.value) == "equal":
+        return card.scale if detail["predictions"] == detail["references"] else 0.0
     if rule in ("contains_all", "contains_any"):
         found = [gold.lower() in single(row["prediction"]).lower() for gold in row["gold"]]
-        return task.card.scale * (any(found) if rule == "contains_any" else sum(found) / max(len(found), 1))
+        return card.scale * (any(found) if rule == "contains_any" else sum(found) / max(len(found), 1))
     return number_of(single(detail[rule]))
 
 
@@ -380,6 +378,11 @@ def _first_row(path: Path) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
+def _rows(path: Path) -> list[Any]:
+    content = loads(content_of(path))
+    return [content[str(number)] for number in range(len(content))]
+
+
 def _result(path: Path) -> dict[str, Any]:
     row = loads(content_of(path))
     if not isinstance(row, dict):
@@ -406,8 +409,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     given = None
     for path in run.files:
         try:
-            content = loads(content_of(path))
-            rows = [content[str(number)] for number in range(len(content))]
+            rows = _rows(path)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(_damaged(path, error)) from error
         for number, row in enumerate(rows):
