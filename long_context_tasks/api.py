@@ -5,7 +5,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +49,23 @@ def load_task(name: str, **options: Any) -> "Task":
             with their prefix (``lct_n=20``) or without it. Others are read from the environment (``LCT_N`` ...).
 
     Raises:
-        InputError: the task or an option is unknown, a value is invalid, or data are missing; the message
-            gives the remedy.
+        InputError: the task or an option is unknown, a value is invalid, the task has a fixed length and
+            another one is given, or data are missing; the message gives the remedy.
     """
     from long_context_tasks.benchmarks import catalogue
 
     given = {key if key.startswith("lct_") else f"lct_{key}": value for key, value in options.items()}
-    return Task(catalogue.load_task(name, given))
+    resolved = catalogue.resolve_options(given)
+    spec = catalogue.parse_task(catalogue.with_variant(name, resolved)[0])
+    # Hosts and the environment give a length to many tasks at once; here it is meant for this one.
+    wanted = resolved.length if given.get("lct_length") else None
+    if wanted and spec.tokens not in (None, wanted):
+        any_length = replace(spec, length=catalogue.ANY).name
+        raise InputError(f"{spec.name} has a fixed length; leave out length, or name {any_length}")
+    task = Task(catalogue.load_task(name, resolved))
+    if wanted and task.loaded.options.length is None:
+        raise InputError(f"{spec.name}: its texts keep their own length; leave out length")
+    return task
 
 
 @dataclass(frozen=True)
@@ -97,9 +107,14 @@ class Task:
             case: a case of this task.
             turn: number of the turn, from 0; above 0 only in a conversation.
             answers: the model's own responses to the earlier turns. Thinking is removed; ``None`` is skipped.
+
+        Raises:
+            InputError: the case has no such turn.
         """
         from long_context_tasks.schema.thinking import without_thinking
 
+        if not 0 <= turn < len(case.turns):
+            raise InputError(f"{case.id} has no turn {turn}; it has {len(case.turns)}, counted from 0")
         # Conversations exclude earlier thinking, as in all hosts.
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
         return [

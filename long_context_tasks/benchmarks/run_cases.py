@@ -43,8 +43,8 @@ def with_length(options: RunOptions) -> RunOptions:
     return replace(options, length=options.length or DEFAULT_LENGTH)
 
 
-def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any) -> Settings:
-    """Return a builder's settings for a run whose cases are written from a seed.
+def run_settings(name: str, kind: type[Settings], options: Options, cases: int, **own: Any) -> Settings:
+    """Return a builder's settings for a run of the task ``name``, whose cases are written from a seed.
 
     ``cases`` is their number without ``lct_n`` and ``lct_subset``; ``own`` are additional fields of the settings.
     """
@@ -58,7 +58,7 @@ def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any)
         **own,
     }
     places = {"lengths": "lct_length"} | {name: f"lct_{name}" for name in values if name != "lengths"}
-    return validated(kind, values, "options", places=places)
+    return validated(kind, values, name, places=places)
 
 
 def refusal(options: Options, length: int, cases: int) -> str:
@@ -177,7 +177,7 @@ def load_published_or_seeded(
         # The benchmark's own options that its builder has, too.
         own = {each.name for each in fields(builder.settings)} & set(options.names()) - set(Options.names())
         values = {name: value for name in own if (value := getattr(options, name)) is not None}
-        settings = run_settings(builder.settings, options, n_all, **values)
+        settings = run_settings(name, builder.settings, options, n_all, **values)
         [file] = builder.files(settings).values()
         found = cached_cases(
             file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())

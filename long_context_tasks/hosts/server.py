@@ -113,8 +113,9 @@ def check_listening(url: str) -> None:
 def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -> None:
     """Refuse a key, a model's name or an address that the server itself refuses; each request would fail alike.
 
-    The list of models only makes suspicious: some servers take names that they do not list, or want a key only for
-    the list. A request of one token decides, and whatever else the server does is left to the host.
+    The list of models does not decide: some servers take names that they do not list, and some want a key only for
+    the list, or for everything else. A request of one token decides, and whatever else the server does is left to
+    the host.
     """
     if proxy_of(url) or "?" in url or url.endswith("/messages"):  # of Azure and Anthropic
         return
@@ -127,7 +128,7 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
             status, text = _answer(f"{api}/models", headers, _SECONDS)
         names = _names_in(text) if status == 200 else []
         right = f"{api}/chat/completions" if chat else f"{api}/completions"
-        if status not in (401, 403) and (not names or (model in names and url == right)):
+        if status not in (401, 403) and not names:
             return
         status, _ = _answer(url, headers, _SECONDS, {"model": model, "max_tokens": 1, **asked})
     except InputError:  # the host's own request shows the failure

@@ -98,8 +98,8 @@ class BuildSettings:
             raise InputError("no length is given: add --length, e.g. --length 2k or --length 2k,...,128k")
         if too_short := [length for length in self.lengths if length < self.SHORTEST]:
             raise InputError(
-                f"length {too_short[0]} is too short: the instruction takes {self.INSTRUCTION} tokens; use "
-                f"{self.SHORTEST} or more"
+                f"length {too_short[0]} (lct_length, --length) is too short: the instruction takes "
+                f"{self.INSTRUCTION} tokens; use {self.SHORTEST} or more"
             )
         if self.length_policy == "same_tokens" and self.tokenizer is None:
             raise InputError(

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from both_hosts import write_published_files
 from written_book import sorting_cases
 
 import long_context_tasks as lct
@@ -77,6 +78,13 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lct.Task:
 def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
     with pytest.raises(lct.InputError, match="unknown option lct_lenght; did you mean lct_length"):
         lct.load_task("ada_leval_bestanswer_any_synthetic", lenght="2k")
+    with pytest.raises(lct.InputError, match=r"fixed length; .* name ada_leval_bestanswer_any_synthetic"):
+        lct.load_task("ada_leval_bestanswer_1k_synthetic", length="2k", n=1)
+    write_published_files("elitr_bench", tmp_path / "data", 1)
+    with pytest.raises(lct.InputError, match="elitr_bench_qa_dev: its texts keep their own length"):
+        lct.load_task("elitr_bench_qa_dev", length="2k", data_dir=tmp_path / "data")
+    with pytest.raises(lct.InputError, match="has no turn 3; it has 1, counted from 0"):
+        task.messages(task.cases[0], 3)
     with pytest.raises(lct.InputError, match="2 responses to 1 turns"):
         task.score(task.cases[0], ["A1", "A2"])
     with pytest.raises(lct.InputError, match="has no case 'x'"):

@@ -348,6 +348,12 @@ REFUSING = {path: lambda _: Answer(status=401) for path in ("/v1/models", "/v1/c
     [
         (REFUSING, "tiny", "/v1/chat/completions", "fails (401): put its key into OPENAI_API_KEY"),
         (
+            {**REFUSING, **MODELS},
+            "tiny",
+            "/v1/chat/completions",
+            "fails (401): put its key into OPENAI_API_KEY",
+        ),
+        (
             {**MODELS, "/v1/chat/completions": lambda _: Answer(status=404)},
             "nope",
             "/v1/chat/completions",
@@ -366,7 +372,7 @@ REFUSING = {path: lambda _: Answer(status=401) for path in ("/v1/models", "/v1/c
             "fails (405): correct base_url to {root}/v1/chat/completions",
         ),
     ],
-    ids=["key", "model", "no endpoint", "no v1"],
+    ids=["key", "key with an open list", "model", "no endpoint", "no v1"],
 )
 def test_a_server_that_refuses_ends_the_command_in_one_line(
     published: Path, others: Others, model: str, path: str, said: str

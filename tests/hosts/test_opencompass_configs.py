@@ -70,6 +70,10 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     assert {dataset["lct_n"] for dataset in config.datasets} == {4}
     assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
     [*walks] = read(configs / "eval_graph_walks.py")[0].datasets
+    # Two kinds of tasks on texts of 2k, too, would take longer than two minutes.
+    assert [each["abbr"] for each in walks] == [
+        f"graph_walks_{kind}_1k_synthetic" for kind in ("bfs", "parents")
+    ]
     assert {dataset["lct_answer_budget"] for dataset in walks} == {64}
     [*walks] = read(configs / "eval_graph_walks.py", ANSWER_BUDGET="9")[0].datasets
     assert {dataset["lct_answer_budget"] for dataset in walks} == {9}

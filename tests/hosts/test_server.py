@@ -127,7 +127,7 @@ def test_no_key_reaches_another_host() -> None:
 @pytest.mark.parametrize(
     ("others", "path", "requests"),
     [
-        (like_vllm(900), "/chat/completions", 0),
+        (like_vllm(900), "/chat/completions", 1),
         ({"/v1/models": lambda _: Answer(status=401)}, "/chat/completions", 1),
         ({"/v1/models": lambda _: json_answer({"data": [{"id": "other"}]})}, "/chat/completions", 1),
         ({"/v1/models": lambda _: Answer(raw=b"<html>")}, "/chat/completions", 0),

@@ -144,7 +144,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     builder = BUILDERS[spec.family + _EDITIONS[spec.source]]
-    settings = run_settings(builder.settings, options, SYNTHETIC_CASES)
+    settings = run_settings(spec.name, builder.settings, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
         builder.files(settings)[settings.lengths[0]],

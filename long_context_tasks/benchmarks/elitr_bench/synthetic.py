@@ -168,7 +168,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> tuple[ElitrBenchOpt
         if options.tokenizer is not None:
             tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is generated
         options = with_length(options)
-        settings = run_settings(MeetingSettings, options, default_cases(task.family))
+        settings = run_settings(task.name, MeetingSettings, options, default_cases(task.family))
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
             settings,

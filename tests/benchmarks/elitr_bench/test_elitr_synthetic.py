@@ -35,7 +35,7 @@ def test_qa_and_conversations_ask_about_the_same_points() -> None:
 
 @pytest.mark.parametrize("length", [999, 500])
 def test_a_length_that_has_no_room_is_refused(length: int) -> None:
-    with pytest.raises(InputError, match="too short"):
+    with pytest.raises(InputError, match=f"^{QA}: length {length} .lct_length, --length. is too short"):
         load_task(QA, Options(length=length))
 
 

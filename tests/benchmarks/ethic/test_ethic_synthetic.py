@@ -99,7 +99,9 @@ def test_every_file_and_length_is_reported(tmp_path: Path) -> None:
 
 
 def test_settings_without_cases_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="too short"):
+    with pytest.raises(
+        InputError, match=r"^ethic_recall_medicine_synthetic: length 900 \(lct_length, --length\)"
+    ):
         load_task("ethic_recall_medicine_synthetic", Options(length=900))
     with pytest.raises(InputError, match="no cases of books, only of medicine"):
         chosen = SyntheticSettings((1000,), domain="books")
@@ -107,7 +109,7 @@ def test_settings_without_cases_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--domain must be 'books', 'debates', 'medicine' or 'law'"):
         settings_of(SyntheticSettings, {"lengths": (1000,), "domain": "poems"}, "here")
     with pytest.raises(InputError, match="lct_domain must be 'books'"):
-        run_settings(SyntheticSettings, Options(), 3, domain="poems")
+        run_settings("ethic", SyntheticSettings, Options(), 3, domain="poems")
 
 
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:

@@ -169,7 +169,8 @@ def make_cases(
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     """Return a task's synthetic or recast cases, which are generated into the cache once."""
-    settings = run_settings(SyntheticSettings, options, cases_of(spec.task), domain=spec.split)
+    number = cases_of(spec.task)
+    settings = run_settings(spec.name, SyntheticSettings, options, number, domain=spec.split)
     family = family_of(spec.task, EDITIONS[spec.source])
     carriers = None
     if spec.source == "recast":

@@ -51,7 +51,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
         built = built_file(options.cases, "registers_keys", "registers_keys_*", options.length)
         options, cases = built.resolve(options), built.read()
     else:
-        settings = run_settings(Settings, options, cases=20)
+        settings = run_settings(name, Settings, options, cases=20)
         task = f"registers_keys_{format_length(settings.lengths[0])}"
         cases = cached_cases(
             task,
