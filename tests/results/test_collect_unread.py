@@ -171,6 +171,7 @@ def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, other
     missing = CONVERSATION if others else f"{TASK}, {CONVERSATION}"
     [problem] = problems
     assert problem.startswith(f"{folder}: {missing} (owl) begun, and left no answers")
+    assert problem.endswith(f"-r {TIME}, or delete the folder if a later run replaces it")
 
 
 def test_scores_of_fewer_turns_than_responses_are_named(tmp_path: Path) -> None:

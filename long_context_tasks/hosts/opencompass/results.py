@@ -80,7 +80,7 @@ def begun_without_answers(folder: Path) -> list[str]:
                 tasks.setdefault(model, []).append(task)
     return [
         f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run was stopped or is still running: "
-        "see its logs, and finish it with the host's -r"
+        f"see its logs, and finish it with the host's -r {folder.name}, or delete the folder if a later run replaces it"
         for model, names in tasks.items()
     ]
 
@@ -243,7 +243,11 @@ def _stem(name: str) -> str:
 
 def _unfinished(model: Path, name: str) -> str:
     path = model / f"tmp_{name}.jsonl"
-    return f"{path}: the run was stopped before it had all responses; finish it with the host's -r"
+    # Without its time, -r goes on with the last run.
+    remedy = (
+        f"finish it with the host's -r {model.parents[1].name}, or delete the file if a later run replaces it"
+    )
+    return f"{path}: the run was stopped before it had all responses; {remedy}"
 
 
 def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | None:
