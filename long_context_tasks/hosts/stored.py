@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 import long_context_tasks
@@ -54,14 +54,14 @@ def number_of(value: Any) -> float:
 
 def labels_of(value: Any) -> dict[str, Any]:
     """Return a case's or turn's labels from a host's file; empty if it has none."""
-    if not isinstance(value or {}, dict):
+    if value and not isinstance(value, dict):
         raise ValueError("not an object")
-    return dict(value or {})
+    return dict(value) if value else {}
 
 
 def word_of(value: Any) -> str | None:
     """Return a name from a host's file; None if it is empty."""
-    if not isinstance(value, str | None):
+    if value is not None and not isinstance(value, str):
         raise ValueError(f"{str(value)[:40]} in the place of a name")
     return value or None
 
@@ -84,10 +84,10 @@ def _if_any(verdicts: Any) -> Any:
 
 # Raised when a file's content is not in its host's format.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
-_Value = Annotated[float | None, BeforeValidator(value_of)]
-_Number = Annotated[float, BeforeValidator(number_of)]
-_Word = Annotated[str | None, BeforeValidator(word_of)]
-_Labels = Annotated[Mapping[str, Any], BeforeValidator(labels_of)]
+_Value = Annotated[float | None, PlainValidator(value_of)]
+_Number = Annotated[float, PlainValidator(number_of)]
+_Word = Annotated[str | None, PlainValidator(word_of)]
+_Labels = Annotated[Mapping[str, Any], PlainValidator(labels_of)]
 _Verdicts = Annotated[tuple[tuple[_Labels, ...], ...], BeforeValidator(_if_any)]
 _FROM_FILES = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 

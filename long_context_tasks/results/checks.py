@@ -63,15 +63,19 @@ def checked_turns(
     known = [scale for scale in card.points.values() if scale]
     # A verdict has the judge's scale, which the benchmark may widen to that of its points.
     verdicts = (0.0, max(high for _, high in known)) if known else None
+    scales: dict[str, tuple[float, float] | None] = {}
     for turn in turns:
         for metric, value in turn.scores.items():
-            _check(evaluation, turn, metric, value, _scale(card, metric, evaluation))
+            if metric not in scales:
+                scales[metric] = _scale(card, metric, evaluation)
+            _check(evaluation, turn, metric, value, scales[metric])
+        ratings = []
         for verdict in turn.verdicts:
             score = verdict.get("score")
             if not isinstance(score, int | float | None) or isinstance(score, bool):
                 raise _fault(evaluation, "a verdict that is not a number", turn)
             _check(evaluation, turn, "a verdict", score, verdicts)
-        ratings = [verdict.get("score") for verdict in turn.verdicts]
+            ratings.append(score)
         try:
             remade = benchmark.rating(turn.scores, ratings, judge.get("rubric")) if rated else {}
         except Exception as error:  # of a plug-in, whose scores stay

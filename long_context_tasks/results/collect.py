@@ -237,7 +237,7 @@ def _without_duplicates(sourced: Iterable[_Sourced], problems: list[str]) -> dic
         key = run_key(copy[1])
         before = chosen.setdefault(key, copy)
         # As text, because NaN does not equal itself.
-        if repr(sorted(before[1].numbers.items())) == repr(sorted(copy[1].numbers.items())):
+        if before is copy or repr(sorted(before[1].numbers.items())) == repr(sorted(copy[1].numbers.items())):
             continue
         # More scored cases win before the later file: a second evaluation may have been stopped.
         chosen[key], left_out = sorted((before, copy), key=_completeness, reverse=True)
@@ -427,20 +427,16 @@ def _content(key: str, evaluation: Evaluation, reuse: Reuse) -> str:
 
 def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known: _Labels) -> pl.DataFrame:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; ``known`` holds the labels of its cases."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("case", "cluster", "turn", "repeat")}
-    labels: list[str | None] = []
-    reasons: list[str | None] = []
+    rows: list[tuple[Any, ...]] = []  # case, cluster, turn, repeat, reason and labels
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
     for place, turn in enumerate(turns):
         _, of_case = known[turn.case]
         case = writable(turn.case)
-        columns["case"].append(case)
-        columns["cluster"].append(case if turn.cluster is None else writable(turn.cluster))
-        columns["turn"].append(turn.turn)
-        columns["repeat"].append(turn.repeat)
-        labels.append(of_case[turn.turn] if turn.turn < len(of_case) else None)
-        reasons.append(turn.reason if turn.scores else NOT_SCORED)
+        cluster = case if turn.cluster is None else writable(turn.cluster)
+        reason = turn.reason if turn.scores else NOT_SCORED
+        labels = of_case[turn.turn] if turn.turn < len(of_case) else None
+        rows.append((case, cluster, turn.turn, turn.repeat, reason, labels))
         for name in turn.scores:
             # A metric may appear late.
             if name not in values:
@@ -452,13 +448,14 @@ def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known
     if not values:
         problem = (
             "has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without --predict_only"
-            if reasons
+            if rows
             else "has no cases; run it again, without --limit"
         )
         raise InputError(f"{evaluation.run.folder}: {evaluation.run} {problem}")
     metrics = sorted(values, key=lambda name: name != evaluation.headline)
-    n = len(reasons)
-    places = list(zip(*(columns[name] for name in ("case", "turn", "repeat")), strict=True))
+    n = len(rows)
+    cases, clusters, numbers, repeats, reasons, texts = map(list, zip(*rows, strict=True))
+    places = list(zip(cases, numbers, repeats, strict=True))
     if len(set(places)) < n:
         [(case, *_), _] = Counter(places).most_common(1)[0]
         raise InputError(
@@ -467,13 +464,16 @@ def _scores(run: str, evaluation: Evaluation, turns: Iterable[TurnScores], known
     return pl.DataFrame(
         {
             "run": [run] * (n * len(metrics)),
-            **{name: column * len(metrics) for name, column in columns.items()},
+            "case": cases * len(metrics),
+            "cluster": clusters * len(metrics),
+            "turn": numbers * len(metrics),
+            "repeat": repeats * len(metrics),
             "metric": [name for name in metrics for _ in range(n)],
             "value": [value for name in metrics for value in values[name]],
             "std": [std for name in metrics for std in map(stds.get(name, {}).get, range(n), [0.0] * n)],
             # Only the headline has reasons.
             "reason": [*reasons, *[None] * (n * (len(metrics) - 1))],
-            "labels": labels * len(metrics),
+            "labels": texts * len(metrics),
         },
         schema=SCORES,
     )

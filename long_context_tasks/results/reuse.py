@@ -41,6 +41,7 @@ class Reuse:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path, self._new, self._used = path, dict[bytes, bytes](), set[bytes]()
+        self._size = 0  # bytes of the new values
         self._table: sqlite3.Connection | None = None
         if path is None:
             return
@@ -68,15 +69,17 @@ class Reuse:
             with self._errors():
                 rows = self._table.execute("SELECT value FROM kept WHERE key = ?", (key,)).fetchall()
                 found = rows[0][0] if rows else None
-        if not isinstance(found, bytes) or _sealed(found[_CHECKSUM:]) != found:
+        value = found[_CHECKSUM:] if isinstance(found, bytes) else b""
+        if not found or _checksum(value) != found[:_CHECKSUM]:
             return None
         self._used.add(key)
-        return found[_CHECKSUM:]
+        return value
 
     def put(self, key: bytes, value: bytes) -> None:
         if self._table is not None:
-            self._new[key] = _sealed(value)
-            if sum(map(len, self._new.values())) > _BUFFER:
+            self._new[key] = _checksum(value) + value
+            self._size += len(value)
+            if self._size > _BUFFER:
                 self.save()
 
     def find(self, kind: Any, key: bytes | None) -> Any:
@@ -114,7 +117,7 @@ class Reuse:
         if self._table is not None:
             with self._errors():
                 self._write(self._table)
-        self._new, self._used = {}, set()
+        self._new, self._used, self._size = {}, set(), 0
 
     def _write(self, table: sqlite3.Connection) -> None:
         table.execute("BEGIN IMMEDIATE")
@@ -184,8 +187,8 @@ def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
-def _sealed(value: bytes) -> bytes:
-    return hashlib.blake2b(value, digest_size=_CHECKSUM).digest() + value
+def _checksum(value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=_CHECKSUM).digest()
 
 
 def frame_bytes(frame: pl.DataFrame) -> bytes:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -115,11 +116,11 @@ def write_site(
 
 
 def built_site(folder: Path, n_cases: int) -> BuiltSite:
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    files = [state for path in folder.rglob("*") if stat.S_ISREG((state := path.stat()).st_mode)]
     return BuiltSite(
         index=folder / "index.html",
         cases=n_cases,
-        size=sum(path.stat().st_size for path in files),
+        size=sum(state.st_size for state in files),
         files=len(files),
     )
 
@@ -140,7 +141,7 @@ class _Writer:
         tasks = {cell.task: words.slug(cell.task) for cell in cells}
         self.names = PageNames(models, tasks, facts_of(collection.runs))
         self.benchmarks = {name: words.slug(name) for name in sorted({cell.benchmark for cell in cells})}
-        self.links: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}  # of the runs of cells
+        self.shown: dict[tuple[str, ...], str] = {}  # runs of a cell to a hash of it and its links
         self.leading, self.others = leading_cells(cells)
         self.breakdowns = label_breakdowns(collection, cells, options.label_values)
 
@@ -193,12 +194,13 @@ class _Writer:
         context: Callable[[], dict[str, Any]],
     ) -> None:
         """Write the page of a model or task, or the one that an earlier report made from the same cells and inputs."""
+        # A cell is on the page of its model and on those of all tasks of its family.
         for cell in cells:
-            if cell.runs not in self.links:
-                self.links[cell.runs] = self.names.run_links(cell.runs)
-        links = [self.links[cell.runs] for cell in cells]
+            if cell.runs not in self.shown:
+                self.shown[cell.runs] = self.store.name_of(repr((cell, self.names.run_links(cell.runs))))
+        shown = [self.shown[cell.runs] for cell in cells]
         reuse = self.collection.reuse
-        key = reuse.key("page", self.shared_key, path, kind, cells, links, *inputs) if reuse.enabled else None
+        key = reuse.key("page", self.shared_key, path, kind, shown, *inputs) if reuse.enabled else None
         found: _Page | None = reuse.find(_Page, key)
         if found is None:
             reuse.keep(_Page, key, self.page(path, kind, **context()))
@@ -251,7 +253,8 @@ class _Writer:
             split = breakdowns.get(model, [])
             options = replace(self.shared, lengths=lengths.get(model, []), heat_maps=maps.get(model, []))
             context = partial(model_context, model, cells[model], rest, own_runs, split, self.names, options)
-            inputs = (len(rest), own_runs.rows(), split, options.lengths, options.heat_maps)
+            groups = [(each.cell.runs, each.label, each.groups) for each in split]
+            inputs = (len(rest), own_runs.rows(), groups, options.lengths, options.heat_maps)
             self.kept_page(f"model/{file}.html", "model", [*cells[model], *rest], inputs, context)
 
     def write_task_pages(self) -> None:
@@ -264,7 +267,8 @@ class _Writer:
             maps = [each for each in self.options.heat_maps if task in each.tasks]
             split, options = breakdowns.get(task, []), replace(self.shared, heat_maps=maps)
             context = partial(task_context, task, family, rest, split, self.names, options)
-            inputs = (len(rest), split, options.heat_maps)
+            groups = [(each.cell.runs, each.label, each.groups) for each in split]
+            inputs = (len(rest), groups, options.heat_maps)
             self.kept_page(f"task/{file}.html", "task", [*family, *rest], inputs, context)
         rows = leaderboard(self.collection, self.cells)
         for (task,), part in rows.partition_by("task", as_dict=True, maintain_order=True).items():

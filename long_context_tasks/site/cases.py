@@ -104,8 +104,9 @@ def is_chunk(path: Path) -> bool:
     except OSError:
         return False
     start, end = f'LCT.take("{path.stem}",'.encode(), b");\n"
-    text = content[len(start) : -len(end)]
-    return content == start + text + end and hashlib.sha256(text).hexdigest()[:16] == path.stem
+    text = memoryview(content)[len(start) : -len(end)]
+    whole = content.startswith(start) and content.endswith(end)
+    return whole and hashlib.sha256(text).hexdigest()[:16] == path.stem
 
 
 @dataclass(frozen=True)

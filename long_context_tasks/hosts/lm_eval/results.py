@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,11 @@ _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", re.ASCI
 _LIKELIHOOD = "loglikelihood_rolling"
 _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
 # A sample's prompt is between the first two, its metrics follow the last; quotation marks inside a text are
-# escaped.
-_PROMPT, _AFTER_PROMPT = b', "arguments": {', b', "resps": '
+# escaped. Only likelihoods need the raw responses, which stand between the second and the third.
+_PROMPT, _AFTER_PROMPT, _AFTER_RAW = b', "arguments": {', b', "resps": ', b', "filtered_resps": '
 _METRICS = b', "target_hash": '
-_BEFORE_NAN = (b": ", b", ", b"[")
+_NAN = ((b": NaN", b": null"), (b", NaN", b", null"), (b"[NaN", b"[null"))
+_READ_AT_ONCE = 1 << 18  # bytes; the default is shorter than most lines
 # lm-eval names a model after the first of these arguments, or with random characters if none is given.
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
@@ -202,15 +204,15 @@ def _own_samples(run: StoredRun, card: OwnTaskCard, key: str) -> Iterator[Sample
 
 
 def _read(run: StoredRun, likely: bool) -> Iterator[StoredCase]:
-    for place, sample in _samples(run):
+    for place, sample in _samples(run, _AFTER_PROMPT if likely else _AFTER_RAW):
         try:
             yield _case(sample, likely)
         except DAMAGE as error:
             raise InputError(f"{place}: not a sample of our tasks ({short(error)}); run again") from error
 
 
-def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each sample's location in its file, and the sample without its prompt."""
+def _samples(run: StoredRun, after: bytes = _AFTER_RAW) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each sample's location in its file, and the sample without its prompt and what follows up to ``after``."""
     if not run.files:
         raise InputError(
             f"{run.folder}: {run} ran without --log_samples, so that no responses are kept; run again with it"
@@ -218,11 +220,11 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
     [path] = run.files
     number = 0
     try:
-        with path.open("rb") as file:
+        with path.open("rb", _READ_AT_ONCE) as file:
             for number, line in enumerate(lines(file), start=1):
                 place = f"{path}, line {number}"
                 try:
-                    sample = loads(_without_prompt(line))
+                    sample = loads(_without_prompt(line, after))
                     if not isinstance(sample, dict):
                         raise ValueError("no object")
                 except ValueError as error:
@@ -240,32 +242,34 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"{path}: {number} samples instead of {expected}; the file was cut, run again")
 
 
-def _without_prompt(line: bytes) -> bytes:
-    """Drop the prompt, which is nearly the whole line, and replace NaN with ``null``; keep other layouts."""
+def _without_prompt(line: bytes, after: bytes) -> bytes:
+    """Drop the prompt, which is nearly the whole line, up to ``after``, and replace NaN with ``null``; keep other layouts."""
     start = line.find(_PROMPT)
-    end = line.find(_AFTER_PROMPT, start)
+    end = line.find(after, start)
     if 0 < start < end:
         line = line[:start] + line[end:]
     head, mark, metrics = line.rpartition(_METRICS)
     if not mark or b"NaN" not in metrics:
         return line
-    for before in _BEFORE_NAN:
-        metrics = metrics.replace(before + b"NaN", before + b"null")
+    for nan, null in _NAN:
+        metrics = metrics.replace(nan, null)
     return head + mark + metrics
 
 
 def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
     doc = sample["doc"]
-    likelihoods = [_likelihood(of) for of in sample["resps"] if of != [REFUSED]] if likely else []
-    responses = [Response(None, None if likelihoods else DOES_NOT_FIT)]
+    likelihoods: list[float] = []
     verdicts: Any = ()
-    if not likely:
+    if likely:
+        likelihoods = [_likelihood(of) for of in sample["resps"] if of != [REFUSED]]
+        responses = [Response(None, None if likelihoods else DOES_NOT_FIT)]
+    else:
         [text] = sample["filtered_resps"]
         if record := _record_in(text):
             responses = from_stored_form(record["response"], record["status"])
             verdicts = record["verdicts"]
-        elif text != REFUSED:
-            responses = [Response(text)]
+        else:
+            responses = [Response(None, DOES_NOT_FIT) if text == REFUSED else Response(text)]
     scores, reasons = _scores(sample, len(responses))
     return StoredCase(
         id=str(doc["case"]),
@@ -323,14 +327,12 @@ def _scores(
     if "n" not in keys:
         return {}, ()
     metrics, counts = _metrics_and_counts(keys)
-    rows = [sample]
-    if isinstance(sample["n"], list):
-        used = (*metrics, *counts)
-        rows = [dict(zip(used, row, strict=True)) for row in zip(*map(sample.get, used), strict=True)]
+    values = [*map(sample.get, (*metrics, *counts))]
+    rows = [*zip(*values, strict=True)] if isinstance(sample["n"], list) else [values]
     if len(rows) != turns:
         raise ValueError(f"metrics of {len(rows)} turns, and {turns} responses")
-    reasons = tuple(next((counts[key] for key in counts if row[key]), None) for row in rows)
-    return {name: tuple(row[name] for row in rows) for name in metrics}, reasons
+    reasons = [next(compress(counts.values(), row[len(metrics) :]), None) for row in rows]
+    return dict(zip(metrics, zip(*rows, strict=True), strict=False)), tuple(reasons)
 
 
 # All samples of a run have the same keys.
