@@ -38,10 +38,11 @@ Plan = tuple["str | Words | Field | Choice", ...]
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
 # Patterns that start with the letters themselves and look behind later are several times as fast.
-ARTICLE = re.compile(r"([Aa])(?<![\w.'-].)(?:\(n\)|n)? (?=([A-Za-z]+|8|11\b|18))(?!n\b)")
-_AN = re.compile(
-    r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
-    re.IGNORECASE,
+_AN = r"(?i:(?!uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)[aeiou8]|1|hono|hour|heir|honest)"
+# Only wrong articles match; the second group does if "an" is right.
+ARTICLE = re.compile(
+    r"([Aa])(?<![\w.'-].)(?=(?:\(n\)|n)? (?:[A-Za-z]|8|11\b|18))"
+    rf"(?:((?:\(n\))? )(?={_AN})|(?:\(n\)|n) (?!{_AN}))(?!n\b)"
 )
 # Only sentences get an opening, not clauses after a semicolon.
 _OPENING = re.compile(r"(?:^|(?<=[.?] ))(?:The|This|These) (?=[a-z])")
@@ -186,7 +187,7 @@ def repair(text: str) -> str:
     >>> repair("an dog met a ink press. a hour later it was a useful unit, an 8 and a(n) uncle.")
     'A dog met an ink press. An hour later it was a useful unit, an 8 and an uncle.'
     """
-    text = ARTICLE.sub(lambda found: found[1] + ("n " if _AN.match(found[2]) else " "), text)
+    text = ARTICLE.sub(lambda found: found[1] + ("n " if found[2] else " "), text)
     return capital(_SENTENCE_START.sub(lambda found: found[0][:-1] + found[0][-1].upper(), text))
 
 
