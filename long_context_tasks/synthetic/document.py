@@ -42,16 +42,16 @@ class Growing(Generic[T]):
             self._kept.append(part)
             yield part
 
-    def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
-        """Return the fewest parts, at least ``least``, that have at least ``characters`` characters in total."""
-        if characters <= 0:
+    def first(self, total: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
+        """Return the fewest parts, at least ``least``, whose sizes (characters or tokens) add up to ``total`` or more."""
+        if total <= 0:
             raise InputError("a text of no tokens cannot be written; ask for at least 1 token")
         taken: list[T] = []
         length = 0
         for part in self:
             taken.append(part)
             length += size(part)
-            if length >= characters and len(taken) >= least:
+            if length >= total and len(taken) >= least:
                 break
         return tuple(taken)
 

@@ -487,11 +487,15 @@ class Abstracts:
     def __init__(self, seed: int) -> None:
         self._paragraphs = Growing(_abstracts(seed))
 
-    def __call__(self, tokens: int) -> LabelledText:
-        """Return the fewest abstracts that reach a given token count; a longer text extends a shorter one."""
-        # Paragraphs are joined by an empty line.
-        size, characters = (lambda paragraph: len(paragraph.text) + 2), tokens * CHARACTERS_PER_TOKEN
-        return LabelledText("Abstracts of clinical studies", self._paragraphs.first(characters, size))
+    def __call__(self, tokens: int, size: Callable[[Paragraph], int] | None = None) -> LabelledText:
+        """Return the fewest abstracts that reach a given token count; a longer text extends a shorter one.
+
+        ``size`` counts the tokens of an abstract and the empty line after it; by default, they are estimated.
+        """
+        total: float = tokens
+        if size is None:
+            size, total = (lambda paragraph: len(paragraph.text) + 2), tokens * CHARACTERS_PER_TOKEN
+        return LabelledText("Abstracts of clinical studies", self._paragraphs.first(total, size))
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:

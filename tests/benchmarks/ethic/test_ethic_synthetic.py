@@ -4,6 +4,7 @@ import json
 import re
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +34,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.maker import (
 from long_context_tasks.benchmarks.run_cases import run_settings
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Options
 from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.synthetic.trials import TrialWriter
 from long_context_tasks.tokens import get_tokenizer
 from long_context_tasks.tokens.build_settings import settings_of
 
@@ -61,6 +63,22 @@ def test_documents_that_make_no_case_never_run_out() -> None:
     makers = [Maker("medicine", 1000, 1, tokenizers, number, 0, writings) for number in range(40)]
     share = sum(attribute(maker) is None for maker in makers) / len(makers)
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
+
+
+def test_recall_writes_no_more_abstracts_than_its_length_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    abstract = TrialWriter.abstract
+
+    def counted(self: TrialWriter, *given: Any) -> tuple[str, Paragraph]:
+        title, paragraph = abstract(self, *given)
+        written.append(title)
+        return title, paragraph
+
+    monkeypatch.setattr(TrialWriter, "abstract", counted)
+    for number in range(5):
+        written.clear()
+        shown = made_case("recall", 2000, number).paragraphs
+        assert len(written) <= len(shown) + 1
 
 
 def test_longer_tokens_than_those_of_cl100k_are_supplied(tmp_path: Path) -> None:

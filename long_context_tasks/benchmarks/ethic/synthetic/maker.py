@@ -91,8 +91,8 @@ class Writings:
 
     def __init__(self, genre: Genre) -> None:
         self.genre = genre
-        # Generators of a seed's document and review.
-        self.document, self.review = cache(genre.begin), cache(Review)
+        # Generators of a seed's document, abstracts and review.
+        self.document, self.abstracts, self.review = cache(genre.begin), cache(Abstracts), cache(Review)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Maker:
         once for all of them. The context therefore leaves room for their longer instruction, sized by the
         case that names all sections.
         """
-        document = self.document()
+        document = self.writings.abstracts(self.seed)(self.length, lambda each: self.size(each.text))
 
         def make(room: int) -> tuple[MadeCase, MadeCase] | None:
             paragraphs = self.fitted(document.paragraphs, room)
@@ -251,9 +251,7 @@ class Maker:
     def sections(self, paragraphs: Sequence[Paragraph], number: int) -> list[NamedSection] | None:
         """Divide paragraphs into sections; return None if one begins with a paragraph that occurs twice."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
-        context = "".join(
-            f"{piece.text}{JOINT}" for section in sections for chunk in section for piece in chunk.pieces
-        )
+        context = "".join(f"{paragraph.text}{JOINT}" for paragraph in paragraphs)
         found = []
         left = iter(paragraphs)
         for section in sections:
