@@ -1,22 +1,30 @@
 """Fixtures that all tests share."""
 
+import functools
 import gc
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from long_context_tasks.schema.options import cache_dir
 
+if TYPE_CHECKING:
+    from long_context_tasks.corpora.books import Book
+
 # The same examples in every run, so that a change is judged by itself; `make faults` draws anew.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("drawn" if "LCT_FAULTS" in os.environ else "fixed")
+
+# inspect_ai lists the files of all installed packages anew for every task, which takes a second.
+metadata.packages_distributions = functools.cache(metadata.packages_distributions)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 _CACHE = pytest.StashKey[Path]()
@@ -27,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Only converted models are shared with the user's own cache, since making one takes long.
     """
+    gc.disable()  # until all is collected: a third of the time of collecting would be search for garbage
     if hasattr(config, "workerinput"):
         return  # the cache comes from the process that started this one
     models = cache_dir() / "models"
@@ -45,6 +54,7 @@ def pytest_collection_finish() -> None:
     """What was collected lives to the end: it is not searched for garbage again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +64,14 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no folder {folder} with real data and vectors (set LCT_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_books(shared: Path) -> "list[Book]":
+    """The real novels, which take long to read."""
+    from long_context_tasks.corpora.books import read_books
+
+    return list(read_books(shared / "data" / "books"))
 
 
 @pytest.fixture(autouse=True)

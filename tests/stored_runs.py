@@ -9,6 +9,7 @@ from typing import Any
 
 from both_hosts import configs_for_the_server, run_host
 from judge_server import Answer
+from preloaded import describe_machine_once
 
 from long_context_tasks.results import StoredRun, find_runs
 
@@ -57,6 +58,7 @@ def run_lm_eval(
 
     from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
+    describe_machine_once()
     os.environ.setdefault("OPENAI_API_KEY", "EMPTY")
     given = dict(item.split("=", 1) for item in model_args.split(",") if item)
     manager = TaskManager(

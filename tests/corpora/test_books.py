@@ -264,13 +264,8 @@ LEFTOVER = re.compile(r"^\W*(?:chapter|volume|book|part) (?:[IVXLC]+|\d+)\b(?! \
 
 
 @pytest.fixture(scope="session")
-def shelf(shared: Path) -> list[Book]:
-    return list(read_books(shared / "data" / "books"))
-
-
-@pytest.fixture(scope="session")
-def novels(shelf: list[Book]) -> list[Book]:
-    known = [book for book in shelf if book.id in CHAPTERS]
+def novels(real_books: list[Book]) -> list[Book]:
+    known = [book for book in real_books if book.id in CHAPTERS]
     assert len(known) == len(CHAPTERS)
     return known
 

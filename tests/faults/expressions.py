@@ -199,19 +199,19 @@ def attacks(pattern: "re.Pattern[Any]") -> list[Attack]:
     return [Attack(head, unit, tail) for head, unit in pairs if unit for tail in _BAD]
 
 
-LENGTH = 1 << 17
-"""Characters of the texts: an expression whose work grows with the square takes far more than the bound, all others at most a tenth of it."""
-SHORT, QUICK = LENGTH >> 4, 0.012
-"""Characters of a first text, and its bound: work that grows with the square and takes 5 s of the whole takes 20 ms of this one."""
+LENGTH, MOST = 1 << 15, 5 / 16
+"""Characters of the texts, and seconds of processor time: what grows with the square and takes 5 s of 128k characters is at the bound."""
+SHORT, QUICK = LENGTH >> 2, 0.012
+"""Characters of a first text, and its bound: such work takes 20 ms of this one."""
 
 
-def slow_attack(expression: Expression, most: float = 5) -> Attack | None:
-    """Return an attack on which the expression is stopped after so many seconds of processor time; None without one.
+def slow_attack(expression: Expression) -> Attack | None:
+    """Return an attack on which the expression is stopped at the bound; None without one.
 
     Only attacks that are stopped on a short text are tried at the whole length.
     """
     for attack in attacks(expression.pattern):
-        if _hangs(expression, attack.text(SHORT), QUICK) and _hangs(expression, attack.text(LENGTH), most):
+        if _hangs(expression, attack.text(SHORT), QUICK) and _hangs(expression, attack.text(LENGTH), MOST):
             return attack
     return None
 

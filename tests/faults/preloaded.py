@@ -38,6 +38,7 @@ HOSTS = {
         "lm_eval.models.huggingface",
         "lm_eval.models.openai_completions",
         "long_context_tasks.hosts.lm_eval.task",
+        "long_context_tasks.cli",
     ),
     "opencompass": (
         "opencompass.cli.main",
@@ -48,8 +49,15 @@ HOSTS = {
         "opencompass.runners",
         "opencompass.summarizers",
         "opencompass.tasks",
+        "yapf.yapflib.yapf_api",
     ),
-    "inspect": ("inspect_ai._cli.main", "inspect_ai.model._providers.openai_compatible", "inspect_ai.log"),
+    "inspect": (
+        "inspect_ai._cli.main",
+        "inspect_ai.agent._acp.server",
+        "inspect_ai.log",
+        "inspect_ai.model._providers.openai_compatible",
+        "scipy.stats",
+    ),
 }
 """A host's program to what it imports."""
 
@@ -124,6 +132,15 @@ def host_ended(words: Sequence[str], folder: Path, variables: Mapping[str, str])
     return code, log.read_text(encoding="utf-8", errors="replace")
 
 
+def describe_machine_once() -> None:
+    """Keep torch's description of the machine, which lm-eval asks for in every run: half a second of other commands."""
+    from torch.utils import collect_env
+
+    if not hasattr(collect_env.get_pretty_env_info, "cache_info"):
+        collect_env.get_pretty_env_info = functools.cache(collect_env.get_pretty_env_info)
+    collect_env.get_pretty_env_info()
+
+
 def _begun(modules: Sequence[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, __file__, *modules],
@@ -173,6 +190,10 @@ def main() -> None:
     if manager := sys.modules.get("lm_eval.tasks.manager"):
         # The host's 14,700 own tasks take ten seconds to read: this folder, which has none, stands for theirs.
         manager.__file__ = __file__
+        describe_machine_once()
+    if formatter := sys.modules.get("yapf.yapflib.yapf_api"):
+        # OpenCompass lays out the configs that it dumps: half the time of a run with many tasks, and nobody reads them.
+        formatter.FormatCode = lambda text, **_: (text, True)
     # Without this a fork that ends walks, and so copies, all that was imported: two seconds.
     gc.collect()
     gc.freeze()

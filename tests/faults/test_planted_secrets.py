@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from kills import ALL
 from needs import needs
-from preloaded import HOSTS, Preloaded, preloaded
+from preloaded import preloaded_host
 from run_commands import QA, own_responses, published_data
 
 pytestmark = [
@@ -129,11 +129,12 @@ class Machine:
         self.planted.add(path)
         return path
 
-    def run(self, ready: Preloaded, *words: object, **variables: str) -> int:
+    def run(self, *words: object, **variables: str) -> int:
         """Run a command; its console is a file beside the results."""
         log = self.folder / "console" / f"{len(list((self.folder / 'console').glob('*')))}.txt"
         log.parent.mkdir(exist_ok=True)
         texts = list(map(str, words))
+        ready = preloaded_host("lm_eval" if words[0] == "lct" else str(words[0]))
         return ready.start(texts, self.work, {**self.variables, **variables}, log).wait()
 
     def found(self) -> dict[str, list[str]]:
@@ -185,7 +186,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 LM = "local-chat-completions"
 
 
-def with_lm_eval(machine: Machine, ready: Preloaded) -> None:
+def with_lm_eval(machine: Machine) -> None:
     def run(name: str, address: str, arguments: Mapping[str, object], *more: str) -> int:
         given = {"model": "stub", "base_url": address, "num_concurrent": 2, "tokenizer_backend": None}
         metadata = {
@@ -198,7 +199,6 @@ def with_lm_eval(machine: Machine, ready: Preloaded) -> None:
         where = machine.out / name
         return machine.run(
             *(
-                ready,
                 "lm_eval",
                 "run",
                 "--model",
@@ -225,7 +225,7 @@ def with_lm_eval(machine: Machine, ready: Preloaded) -> None:
         assert run(f"lm-failed-{number}", f"{base}/fail/{path}?api-key={S['p21']}", failing) == 1
 
 
-def with_opencompass(machine: Machine, ready: Preloaded) -> None:
+def with_opencompass(machine: Machine) -> None:
     shutil.copytree(CONFIGS, machine.work / "configs")
     config = machine.work / "configs" / "eval_elitr_bench.py"
     text = config.read_text().replace(".models.lct_model", ".models.lct_endpoint")
@@ -234,7 +234,7 @@ def with_opencompass(machine: Machine, ready: Preloaded) -> None:
     def run(place: Path, address: str, *more: str) -> int:
         named = {"LCT_TASKS": QA, "LCT_API_MODEL": "stub", "LCT_JUDGE": str(machine.work / "judge.yaml")}
         words = ("opencompass", config, "-w", place, *more)
-        return machine.run(ready, *words, LCT_API_BASE=address, **named)
+        return machine.run(*words, LCT_API_BASE=address, **named)
 
     failed = machine.folder / "failed"
     assert run(failed, f"http://me:{S['p23']}@{machine.host}/v1") == 1
@@ -244,16 +244,16 @@ def with_opencompass(machine: Machine, ready: Preloaded) -> None:
     assert run(failed, f"http://{machine.host}/fail/v1", *(() if ALL else ["--debug"])) == 1
 
 
-def with_our_commands(machine: Machine, ready: Preloaded) -> None:
+def with_our_commands(machine: Machine) -> None:
     def lct(code: int, *words: object, **variables: str) -> None:
-        assert machine.run(ready, "lct", *words, **variables) == code, words
+        assert machine.run("lct", *words, **variables) == code, words
 
     host, out, site = machine.host, machine.out, machine.folder / "site"
     for name in ("extra_body", "api_key", "base_url", "api_key_env", "revision"):
         lct(2, "--debug", "judge", "run", out, "--judge", f"{name}.yaml")
     lct(2, "gate", f"http://me:{S['p14']}@{host}/v1", f"http://{host}/v1", "--out", out / "g")
     few = ("--length", "2k", "--n", "2", "--tasks", "ethic_recall_medicine_synthetic")
-    machine.run(ready, "lct", "gate", "a.yaml", "b.yaml", *few, "--out", out / "gate")
+    machine.run("lct", "gate", "a.yaml", "b.yaml", *few, "--out", out / "gate")
     score = ("runs", "score", QA, "responses.jsonl", "--out", out / "own")
     lct(2, *score, "--model", f"https://me:{S['p23']}@h.example/m")
     lct(0, *score, "--model", "m", "--pipeline", f"vllm --api-key {S['k14']}")
@@ -272,9 +272,8 @@ def with_our_commands(machine: Machine, ready: Preloaded) -> None:
 
 
 def test_planted_secrets(machine: Machine) -> None:
-    with preloaded(*HOSTS["lm_eval"], *HOSTS["opencompass"], "long_context_tasks.cli") as ready:
-        with_lm_eval(machine, ready)
-        with_opencompass(machine, ready)
-        with_our_commands(machine, ready)
+    with_lm_eval(machine)
+    with_opencompass(machine)
+    with_our_commands(machine)
     assert len(S) == 40
     assert machine.found() == {}

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from preloaded import describe_machine_once
+
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 TASK = "ada_leval_bestanswer_1k"
@@ -13,6 +15,7 @@ def evaluate(
     import lm_eval
     from lm_eval.tasks import TaskManager
 
+    describe_machine_once()
     # The command line puts the model arguments into the metadata.
     given = arguments.get("model_args", "")
     if isinstance(given, str):

@@ -1,6 +1,5 @@
 """inspect_ai's own evaluator on our tasks, where all goes well and where it does not, and what is read from its logs."""
 
-import functools
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -27,19 +26,8 @@ pytestmark = [needs("inspect_ai"), pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
-def _quick_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host lists the files of all installed packages anew for every task, which takes a second."""
-    import inspect_ai._util.package as package
-
-    monkeypatch.setattr(package, "packages_distributions", _distributions)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUB_API_KEY", "EMPTY")
-
-
-@functools.cache
-def _distributions() -> Any:
-    from importlib.metadata import packages_distributions
-
-    return packages_distributions()
 
 
 def run(name: str, logs: Path, url: str, task: dict[str, Any] | None = None, **arguments: Any) -> FoundRuns:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.recast.renaming import Names, names_of, rename
 
@@ -115,10 +115,10 @@ MAIN = {
 
 
 @pytest.mark.slow
-def test_real_novels(shared: Path) -> None:
+def test_real_novels(real_books: list[Book]) -> None:
     """Only words with a capital change, one to one; the main names are gone."""
     checked = 0
-    for book in read_books(shared / "data" / "books"):
+    for book in real_books:
         if book.id not in MAIN:
             continue
         checked += 1

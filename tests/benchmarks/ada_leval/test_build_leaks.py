@@ -106,11 +106,3 @@ def test_a_list_in_one_place_is_part_of_the_story(tmp_path):
     for case in cases.cases:
         text = cases.documents[case.document]
         assert sum(any(line in text[a:b] for line in listed) for a, b in case.inputs["segments"]) < 2
-
-
-@pytest.mark.slow
-def test_real_novels_have_no_series(shared):
-    from long_context_tasks.corpora.books import read_books
-
-    for book in read_books(shared / "data" / "books"):
-        assert [leak for leak in find_leaks(book) if leak.counted] == [], book.id
