@@ -2,16 +2,15 @@
 
 import ast
 import inspect
-import os
 import pkgutil
 import re
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import needs
+from preloaded import host_ended
 
 import long_context_tasks.hosts.opencompass as adapter
 from long_context_tasks.hosts.opencompass.needs import check_local_models, check_opencompass
@@ -90,21 +89,17 @@ def test_a_version_with_another_name_is_refused_in_one_line(
 
 
 def test_a_run_with_another_name_ends_before_it_asks_a_model(tmp_path: Path) -> None:
-    config = Path(__file__).parents[2] / "configs" / "eval_ada_leval.py"
-    words = ["opencompass", str(config), "-w", str(tmp_path)]
-    code = "import sys, opencompass.models as m; m.Renamed = m.ClaudeSDK; del m.ClaudeSDK; sys.argv = {}; "
-    run = "from opencompass.cli.main import main; main()"
-    environment = {**os.environ, "LCT_TASKS": "ada_leval_bestanswer_1k", "LCT_API_BASE": "http://h/v1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(words) + run],
-        capture_output=True, text=True, check=False, env=environment, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert (
-        "does not know this version of OpenCompass, which lacks models.ClaudeSDK"
-        in done.stderr.splitlines()[-1]
-    )
-    assert "Traceback" not in done.stderr
+    configs = tmp_path / "configs"
+    shutil.copytree(Path(__file__).parents[2] / "configs", configs)
+    first = configs / "models" / "lct_model.py"
+    rename = "exec('import opencompass.models as m; m.Renamed = m.ClaudeSDK; del m.ClaudeSDK', {})"
+    first.write_text(f"{rename}\n{first.read_text()}")
+    words = ["opencompass", str(configs / "eval_ada_leval.py"), "-w", str(tmp_path)]
+    variables = {"LCT_TASKS": "ada_leval_bestanswer_1k", "LCT_API_BASE": "http://h/v1"}
+    code, said = host_ended(words, tmp_path, variables)
+    assert code == 1
+    assert "does not know this version of OpenCompass, which lacks models.ClaudeSDK" in said.splitlines()[-1]
+    assert "Traceback" not in said
 
 
 def test_local_models_without_the_methods_that_opencompass_calls(monkeypatch: pytest.MonkeyPatch) -> None:
