@@ -17,6 +17,7 @@ from long_context_tasks.schema.options import cache_dir
 
 if TYPE_CHECKING:
     from long_context_tasks.corpora.books import Book
+    from long_context_tasks.corpora.opinions import Opinion
 
 # The same examples in every run, so that a change is judged by itself; `make faults` draws anew.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -72,6 +73,14 @@ def real_books(shared: Path) -> "list[Book]":
     from long_context_tasks.corpora.books import read_books
 
     return list(read_books(shared / "data" / "books"))
+
+
+@pytest.fixture(scope="session")
+def real_opinions(shared: Path) -> "list[Opinion]":
+    """The real court opinions, which take long to read."""
+    from long_context_tasks.corpora.opinions import read_opinions
+
+    return list(read_opinions(shared / "data" / "court_opinions"))
 
 
 @pytest.fixture(autouse=True)

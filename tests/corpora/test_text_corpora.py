@@ -534,9 +534,9 @@ def test_the_real_debates(shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_real_opinions(shared: Path) -> None:
-    opinions = list(read_opinions(shared / "data" / "court_opinions"))
-    assert len(opinions) == 966 and all(opinion.title and opinion.pages for opinion in opinions)
+def test_the_real_opinions(real_opinions: list[Opinion]) -> None:
+    assert len(real_opinions) == 966
+    assert all(opinion.title and opinion.pages for opinion in real_opinions)
 
 
 def test_the_real_reviews(shared: Path) -> None:

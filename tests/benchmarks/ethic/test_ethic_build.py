@@ -30,7 +30,7 @@ from long_context_tasks.benchmarks.ethic.build.citations import find_citations, 
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.cli.coverage import item_sources
-from long_context_tasks.corpora.opinions import Opinion, read_opinions
+from long_context_tasks.corpora.opinions import Opinion
 from long_context_tasks.corpora.reviews import read_reviews
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
@@ -317,12 +317,6 @@ def test_an_annotator_that_is_not_needed_is_reported(documents: Path, tmp_path: 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
 
 
-@pytest.fixture(scope="module")
-def real_opinions(shared: Path) -> list[Opinion]:
-    """The real opinions, read once: seconds."""
-    return list(read_opinions(shared / "data" / "court_opinions"))
-
-
 @pytest.fixture
 def _read_once(real_opinions: list[Opinion], shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builders find the real opinions read."""
@@ -363,10 +357,18 @@ def plain_answer(prompt: str) -> str:
     ],
 )
 def test_real_documents_build_at_4k(
-    shared: Path, tmp_path: Path, family: str, domain: str, request: pytest.FixtureRequest
+    shared: Path,
+    tmp_path: Path,
+    family: str,
+    domain: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if domain == "law":
         request.getfixturevalue("_read_once")
+    if domain == "books":
+        books = request.getfixturevalue("real_books")
+        monkeypatch.setattr(sources, "read_books", lambda _: books)
     with annotating(tmp_path, plain_answer) as (_, annotator):
         source = shared / "data" / FOLDERS[domain]
         reports = build(family, source, tmp_path / family, annotator=annotator, n=2)
