@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,12 +209,22 @@ SHORT, QUICK = LENGTH >> 2, 0.012
 def slow_attack(expression: Expression) -> Attack | None:
     """Return an attack on which the expression is stopped at the bound; None without one.
 
-    Only attacks that are stopped on a short text are tried at the whole length.
+    Only attacks that are stopped on a short text are tried at the whole length; and again under a bound of this moment, since beside
+    other work the same steps take more processor time.
     """
     for attack in attacks(expression.pattern):
-        if _hangs(expression, attack.text(SHORT), QUICK) and _hangs(expression, attack.text(LENGTH), MOST):
-            return attack
+        if _hangs(expression, attack.text(SHORT), QUICK):
+            text = attack.text(LENGTH)
+            if _hangs(expression, text, MOST) and _hangs(expression, text, _bound_of_now()):
+                return attack
     return None
+
+
+def _bound_of_now() -> float:
+    """Return ``MOST``, or half the seconds of processor time that a search that grows with the square takes now, if that is more."""
+    begin = time.process_time()
+    re.search(r"\[[^\]]*\]", "[" * LENGTH)
+    return max(MOST, (time.process_time() - begin) / 2)
 
 
 def _hangs(expression: Expression, text: Any, most: float) -> bool:
