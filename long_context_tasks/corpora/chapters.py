@@ -83,6 +83,7 @@ _NEARLY_ALL, _FEWEST_SHORT = 0.9, 6  # share and number of the chapters with a s
 _MOST_SHORT_WORDS = 15
 _MOST_ARGUMENT_WORDS = 80
 _MOST_AUTHOR_WORDS = 8
+_FEWEST_TITLED, _TITLED = 5, 2 / 3  # numbers above a short line that make such lines titles, and their share
 _IN_BRACKETS = re.compile(r"_?\(.{1,80}\)_?|_?\[[^\[\]]{20,900}\]_?")
 _AUTHOR_INDENT = 8  # columns
 _LEAST_APART = 150  # words between headings without a keyword, the median; items of a list are closer
@@ -664,6 +665,12 @@ def drop_below_headings(layout: Layout) -> None:
             opens, title_found = not layout.headings[i].rest, bool(layout.headings[i].title)
         elif opens and (
             _belongs_to_heading(layout, i, title_found, habits)
+            or (
+                heading == i - 1
+                and not title_found
+                and _kind(layout.headings[heading]) in habits.lines
+                and _may_be_title_line(layout, i)
+            )
             or (heading is not None and _continues_title(layout.headings[heading].title, block))
         ):
             if not title_found and heading is not None:
@@ -687,6 +694,7 @@ def drop_below_headings(layout: Layout) -> None:
 class _Habits:
     """Text that usually follows a chapter heading in this book."""
 
+    lines: frozenset[str]  # kinds of numbers with a title, which may be any short line below
     stops: bool  # titles that may end in a full stop, or synopses with dashes
     mottoes: bool  # quotations with their authors
     arguments: frozenset[str]  # the usual marks of an argument, see _argument_marks
@@ -700,6 +708,7 @@ class _Habits:
         stops = sum(_is_title_or_synopsis(block) for block in untitled)
         mottoes = sum(_is_indented(block) and _has_author(block) for block in untitled)
         return cls(
+            _titled_numbers(layout),
             len(untitled) >= _FEWEST and stops >= MOST * len(untitled),
             mottoes >= _FEWEST,
             _usual_arguments(layout),
@@ -719,6 +728,35 @@ def _continues_title(title: str, block: Block) -> bool:
 
 def _text_below(layout: Layout, i: int) -> bool:
     return i + 1 < len(layout.blocks) and layout.is_text(i + 1)
+
+
+def _titled_numbers(layout: Layout) -> frozenset[str]:
+    """Return the kinds of numbers ("chapter", "roman") most of which have a title or a short line below."""
+    kinds: dict[str, list[bool]] = defaultdict(list)
+    for i, heading in layout.ordered():
+        if heading.number is not None and (heading.title or _text_below(layout, i)):
+            kinds[_kind(heading)].append(bool(heading.title.strip()) or _may_be_title_line(layout, i + 1))
+    return frozenset(
+        kind for kind, titled in kinds.items() if sum(titled) >= max(_FEWEST_TITLED, _TITLED * len(titled))
+    )
+
+
+def _kind(heading: Heading) -> str:
+    return heading.style.removesuffix(" titled")
+
+
+def _may_be_title_line(layout: Layout, i: int) -> bool:
+    """Return whether a block below a number may be its title, given that most numbers have one."""
+    block, text = layout.blocks[i], bare(layout.blocks[i].text)
+    return (
+        len(block.lines) <= 2
+        and block.size <= _MOST_PLAIN_TITLE_WORDS
+        and text[:1] not in f"{QUOTES}„—–-"
+        and not text[:1].islower()
+        and text[-1:] not in ",;:—-"
+        and i + 1 < len(layout.blocks)
+        and layout.blocks[i + 1].size > block.size
+    )
 
 
 def _is_title_or_synopsis(block: Block) -> bool:
