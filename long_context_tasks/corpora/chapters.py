@@ -665,17 +665,15 @@ def drop_below_headings(layout: Layout) -> None:
             opens, title_found = not layout.headings[i].rest, bool(layout.headings[i].title)
         elif opens and (
             _belongs_to_heading(layout, i, title_found, habits)
-            or (
-                heading == i - 1
-                and not title_found
-                and _kind(layout.headings[heading]) in habits.lines
-                and _may_be_title_line(layout, i)
-            )
             or (heading is not None and _continues_title(layout.headings[heading].title, block))
         ):
             if not title_found and heading is not None:
                 layout.headings[heading] = replace(layout.headings[heading], title=block.text)
             title_found = True
+            below.append(i)
+        elif opens and heading == i - 1 and not title_found and _is_title_line(layout, i, habits):
+            layout.headings[heading] = replace(layout.headings[heading], title=block.text)
+            title_found = argument_found = True  # whatever follows is the story
             below.append(i)
         elif opens and (
             (i - 1 not in layout.dropped and _IN_BRACKETS.fullmatch(block.text))
@@ -731,14 +729,21 @@ def _text_below(layout: Layout, i: int) -> bool:
 
 
 def _titled_numbers(layout: Layout) -> frozenset[str]:
-    """Return the kinds of numbers ("chapter", "roman") most of which have a title or a short line below."""
-    kinds: dict[str, list[bool]] = defaultdict(list)
+    """Return the kinds of numbers ("chapter", "roman") most of which have a title or a short line below, few of them twice."""
+    kinds: dict[str, list[str]] = defaultdict(list)
     for i, heading in layout.ordered():
         if heading.number is not None and (heading.title or _text_below(layout, i)):
-            kinds[_kind(heading)].append(bool(heading.title.strip()) or _may_be_title_line(layout, i + 1))
+            line = layout.blocks[i + 1].text if _may_be_title_line(layout, i + 1) else ""
+            kinds[_kind(heading)].append(heading.title.strip() or line)
     return frozenset(
-        kind for kind, titled in kinds.items() if sum(titled) >= max(_FEWEST_TITLED, _TITLED * len(titled))
+        kind
+        for kind, titles in kinds.items()
+        if len({title for title in titles if title}) >= max(_FEWEST_TITLED, _TITLED * len(titles))
     )
+
+
+def _is_title_line(layout: Layout, i: int, habits: _Habits) -> bool:
+    return _kind(layout.headings[i - 1]) in habits.lines and _may_be_title_line(layout, i)
 
 
 def _kind(heading: Heading) -> str:
@@ -747,14 +752,15 @@ def _kind(heading: Heading) -> str:
 
 def _may_be_title_line(layout: Layout, i: int) -> bool:
     """Return whether a block below a number may be its title, given that most numbers have one."""
+    if i + 1 >= len(layout.blocks):
+        return False
     block, text = layout.blocks[i], bare(layout.blocks[i].text)
     return (
-        len(block.lines) <= 2
+        len(block.lines) == 1
         and block.size <= _MOST_PLAIN_TITLE_WORDS
-        and text[:1] not in f"{QUOTES}„—–-"
+        and text[:1] not in f"{QUOTES}„—–-("
         and not text[:1].islower()
         and text[-1:] not in ",;:—-"
-        and i + 1 < len(layout.blocks)
         and layout.blocks[i + 1].size > block.size
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, takewhile
 
-from long_context_tasks.corpora.headings import Heading
+from long_context_tasks.corpora.headings import Heading, plain
 from long_context_tasks.corpora.printed_text import Block, ends_paragraph, is_prose
 from long_context_tasks.schema.files import packaged_yaml
 
@@ -60,6 +60,7 @@ _MOST_SPEECHES = 0.4  # of the blocks
 _MOST_SPEAKING_LINES = 0.075  # of the lines of a work without blank lines between speeches
 _LINES_OF_SPEECH = 12  # of a block, on average, from which blank lines do not separate the speeches
 _MOST_NARRATED = 0.33  # of the words between the first speech and the last
+_FEWEST_STAGED, _MOST_STAGED = 3, 0.5  # acts and scenes, and their share of the headings
 _FEWEST_NARRATED = 150  # words between speeches; the further paragraphs of a speech have fewer
 
 # Verse.
@@ -94,7 +95,7 @@ def form_of(
     words = sum(block.size for block in story)
     if not words:
         return "novel"
-    if _is_play(blocks):
+    if _is_play(blocks) or _is_staged(blocks, headings):
         return "play"
     if _is_verse(part):
         return "verse"
@@ -148,6 +149,20 @@ def _is_play(blocks: Sequence[Block]) -> bool:
     cues = [_cue(line) for line in lines]
     names = _frequent_names(cues)
     return sum(cue is not None and cue.name in names for cue in cues) >= _MOST_SPEAKING_LINES * len(lines)
+
+
+def _is_staged(blocks: Sequence[Block], headings: Sequence[Heading]) -> bool:
+    """Return whether many headings are of acts and scenes, and a list of persons belongs to them."""
+    staged = sum(heading.style in ("act", "scene") for heading in headings)
+    if staged < max(_FEWEST_STAGED, _MOST_STAGED * len(headings)):
+        return False
+    return any(plain(block.lines[0]) in _casts() for block in blocks)
+
+
+@cache
+def _casts() -> frozenset[str]:
+    languages = packaged_yaml("long_context_tasks.corpora", "forms.yaml")["casts"]
+    return frozenset(plain(title) for titles in languages.values() for title in titles)
 
 
 def _is_narrated(blocks: Sequence[Block], said: Sequence[int]) -> bool:

@@ -471,6 +471,7 @@ _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _RUN_IN = re.compile(r"[.:)\]/|·•*~_ ]{0,4}(?P<rest>(?:--|—|(?<=[ .)\]])|\s)\s*\S.*)")
 _AT_END = re.compile(r"(?<!\W\w)[.!?…»«”“\"]\s(?P<number>[IVX]{1,7})\.?$")
+_PAGES = re.compile(r"(?:\s*[\[({](?:(?:pg|page|p)\.?\s*)?\d{1,4}[\])}]\s+)+", re.IGNORECASE)
 _DECORATION = re.compile(r"[\[(§|·•*~—–_-]{1,2}\s?")
 _AROUND = " .—–-[]()_*·•~|/§"
 _LONGEST_NUMERAL = 12  # characters
@@ -511,11 +512,18 @@ def heading_of(block: Block) -> Heading | None:
     """Return the heading that a block is or may be, or None if it cannot be one."""
     if block.text[0] == "[" and block.text[-1] == "]" and keyword_of(inside := block.text[1:-1].strip()):
         return heading_of(replace(block, lines=(inside,)))
+    if (pages := _PAGES.match(block.lines[0])) and keyword_of(head := block.lines[0][pages.end() :]):
+        return heading_of(replace(block, lines=(head, *block.lines[1:])))
     first = bare(block.lines[0])
     if (number := read(first)) and number.keyword and (heading := _with_keyword(block, first, number)):
         return heading
     text = bare(block.text)
-    if len(block.lines) > MOST_HEADING_LINES or text[:1] in QUOTES or len(text) > _LONGEST_NUMBERED:
+    if (
+        not text
+        or len(block.lines) > MOST_HEADING_LINES
+        or text[0] in QUOTES
+        or len(text) > _LONGEST_NUMBERED
+    ):
         return None
     return _with_number(block, text) or (
         _without_number(block, text) if len(text) <= LONGEST_HEADING else None

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from long_context_tasks.schema.files import packaged_yaml
 
@@ -217,6 +218,11 @@ def to_blocks(text: str) -> list[Block]:
 def _with_blank_lines(text: str) -> str:
     if _has_a_paragraph_a_line(text):
         return _LINE_END.sub("\n\n", text)
+    long = sum(len(line) for line in text.split("\n") if len(line) > _LONGEST_LINE)
+    if 2 * long > len(text) and text.count("\n\n") < _FEW_BLANK_LINES * text.count("\n"):
+        whole = _with_whole_sentences(text)
+        if _has_a_paragraph_a_line(whole):
+            return _LINE_END.sub("\n\n", whole)
     # Counting strings is much faster than counting patterns, and enough for most books.
     blank = text.count("\n\n")
     indented = (
@@ -229,6 +235,18 @@ def _with_blank_lines(text: str) -> str:
         text = _parted_at_short_lines(text)
     # A continued line of verse may be indented too, and begins with a small letter.
     return _INDENTED.sub(lambda match: "\n" if match[1].islower() else "\n\n", text) if indented else text
+
+
+def _with_whole_sentences(text: str) -> str:
+    """Join lines that end within a sentence, as where words in italics have lines of their own."""
+    lines = text.split("\n")
+    pieces = lines[:1]
+    for above, line in pairwise(lines):
+        first = line.lstrip()[:1]
+        goes_on = len(above) > _LONGEST_LINE or above[-1:] in " ¡¿«(" or first.islower() or first in ".,;:()"
+        within = first and above and not above.isspace() and not ends_paragraph(above)
+        pieces += [" " if within and goes_on else "\n", line]
+    return "".join(pieces)
 
 
 def _parted_at_hanging_lines(text: str) -> str:
@@ -293,10 +311,10 @@ def line_block(text: str) -> Block:
 
 
 def bare(text: str) -> str:
-    """Return a line without indentation, emphasis and double spaces."""
+    """Return a line without indentation, emphasis, double spaces, and page numbers before and after it."""
     if "  " in text or "\t" in text or "\xa0" in text:
         text = " ".join(text.split())
-    return text.strip("_*=~# ")
+    return text.strip(f"_*=~# {CUT}")
 
 
 def ends_sentence(text: str) -> bool:

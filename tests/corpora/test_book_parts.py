@@ -228,3 +228,13 @@ def test_no_story_is_lost_below_any_front_matter(
     words = [len(line.split()) for story in stories for line in story]
     lost = sum(len(line.split()) for story in stories for line in story if line not in kept)
     assert lost <= 0.001 * sum(words)
+
+
+@pytest.mark.parametrize("page", ["[{}]  ", "[Pg {}] ", "{{{}}} "])
+def test_a_page_number_on_the_line_of_a_heading_goes_with_it(page: str) -> None:
+    chapters = [paragraphs(8, seed) for seed in range(4)]
+    heads = [f"{page.format(20 * place)}CHAPTER {place}." for place in range(1, 5)]
+    texts = ["\n\n".join([head, *told]) for head, told in zip(heads, chapters, strict=True)]
+    story = clean("\n\n".join(texts))
+    assert list(story.paragraphs) == [text for told in chapters for text in told]
+    assert len(story.chapters) == 4

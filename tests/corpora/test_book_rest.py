@@ -215,9 +215,12 @@ def test_a_novel_with_talk_printed_as_in_a_play_is_a_novel(narrated: int, form: 
 
 @pytest.mark.parametrize("titled", [12, 6])
 def test_short_lines_below_most_numbers_are_titles(titled: int) -> None:
-    lines = ["Noch ein Wunder!" if place < titled else "»Halt!« rief er." for place in range(15)]
+    lines = [
+        f"Noch ein Wunder in {'abcdefghijklmno'[place]}!" if place < titled else "»Halt!« rief er."
+        for place in range(15)
+    ]
     chapters = [[line, *paragraphs(6, seed)] for seed, line in enumerate(lines)]
     heads = [f"Kapitel {place}\n\n" + told(chapter) for place, chapter in enumerate(chapters, 1)]
     kept = clean("\n\n".join(heads)).paragraphs
     assert kept.count("»Halt!« rief er.") == 15 - titled
-    assert kept.count("Noch ein Wunder!") == (titled if titled < 10 else 0)
+    assert sum(text.startswith("Noch ein") for text in kept) == (titled if titled < 10 else 0)

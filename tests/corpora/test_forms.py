@@ -86,6 +86,22 @@ def test_a_play_with_much_text_below_its_speeches_is_one(tmp_path: Path, texts: 
     assert _read(tmp_path, "ACT I\n\n" + "\n\n".join(map(_filled, texts))).form == "play"
 
 
+@pytest.mark.parametrize(
+    ("cast", "scene"),
+    [
+        ("PERSONNAGES.", "SCÈNE"),
+        ("DRAMATIS PERSONÆ", "SCENE"),
+        ("Действующие лица", "ЯВЛЕНИЕ"),
+        ("", "CHAPTER"),
+    ],
+)
+def test_acts_and_a_list_of_persons_are_a_play(tmp_path: Path, cast: str, scene: str) -> None:
+    dice = Random(7)
+    scenes = [f"{scene} {place}\n\n" + "\n\n".join(_prose(9, dice)) for place in range(1, 6)]
+    form = _read(tmp_path, "\n\n\n".join([cast, "ALDO, a poet.\nJANE, a queen.", *scenes])).form
+    assert form == ("play" if cast else "novel")
+
+
 def test_paragraphs_in_json_lines_have_a_form_too(tmp_path: Path) -> None:
     speeches = [f"{CASTS[0][n % 3]}. {SAID[n % 3].format(n=n)}" for n in range(60)]
     dice = Random(7)
@@ -243,3 +259,12 @@ def test_prose_in_a_script_without_capitals_is_a_novel(tmp_path: Path, letters: 
 def test_prose_without_paragraphs_or_capitals_is_a_novel(tmp_path: Path) -> None:
     words = " ".join(text.lower().rstrip(".") for text in _prose(200, Random(6)))
     assert _read(tmp_path, _filled(words)).form == "novel"
+
+
+def test_words_in_italics_on_lines_of_their_own_are_no_speakers(tmp_path: Path) -> None:
+    walked = "and so he walked on through the rain along the dark road to the inn where the"
+    told = [f"Nobody at the ferry asked on day {n} who he was, {walked}" for n in range(60)]
+    below = "had been waiting there since the morning, with a lantern and a coat for each of them."
+    book = _read(tmp_path, "\n".join(f"{above} \nGato\n{below}" for above in told))
+    assert (book.form, book.paragraphs[0]) == ("novel", f"{told[0]} Gato {below}")
+    assert len(book.paragraphs) == 60
