@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
@@ -671,8 +671,8 @@ def drop_below_headings(layout: Layout) -> None:
                 layout.headings[heading] = replace(layout.headings[heading], title=block.text)
             title_found = True
             below.append(i)
-        elif opens and heading == i - 1 and not title_found and _is_title_line(layout, i, habits):
-            layout.headings[heading] = replace(layout.headings[heading], title=block.text)
+        elif opens and not title_found and heading == i - 1 and _title_line(layout, i, habits.lines):
+            layout.headings[i - 1] = replace(layout.headings[i - 1], title=block.text)
             title_found = argument_found = True  # whatever follows is the story
             below.append(i)
         elif opens and (
@@ -733,36 +733,21 @@ def _titled_numbers(layout: Layout) -> frozenset[str]:
     kinds: dict[str, list[str]] = defaultdict(list)
     for i, heading in layout.ordered():
         if heading.number is not None and (heading.title or _text_below(layout, i)):
-            line = layout.blocks[i + 1].text if _may_be_title_line(layout, i + 1) else ""
-            kinds[_kind(heading)].append(heading.title.strip() or line)
-    return frozenset(
-        kind
-        for kind, titles in kinds.items()
-        if len({title for title in titles if title}) >= max(_FEWEST_TITLED, _TITLED * len(titles))
-    )
+            kinds[heading.style.removesuffix(" titled")].append(
+                heading.title.strip() or _title_line(layout, i + 1)
+            )
+    least = {kind: max(_FEWEST_TITLED, _TITLED * len(titles)) for kind, titles in kinds.items()}
+    return frozenset(kind for kind, titles in kinds.items() if len({*titles} - {""}) >= least[kind])
 
 
-def _is_title_line(layout: Layout, i: int, habits: _Habits) -> bool:
-    return _kind(layout.headings[i - 1]) in habits.lines and _may_be_title_line(layout, i)
-
-
-def _kind(heading: Heading) -> str:
-    return heading.style.removesuffix(" titled")
-
-
-def _may_be_title_line(layout: Layout, i: int) -> bool:
-    """Return whether a block below a number may be its title, given that most numbers have one."""
-    if i + 1 >= len(layout.blocks):
-        return False
+def _title_line(layout: Layout, i: int, kinds: Set[str] | None = None) -> str:
+    """Return a block below a number, of one of ``kinds`` if given, if it may be its title, or an empty string."""
+    if i + 1 >= len(layout.blocks) or (kinds is not None and layout.headings[i - 1].style not in kinds):
+        return ""
     block, text = layout.blocks[i], bare(layout.blocks[i].text)
-    return (
-        len(block.lines) == 1
-        and block.size <= _MOST_PLAIN_TITLE_WORDS
-        and text[:1] not in f"{QUOTES}„—–-("
-        and not text[:1].islower()
-        and text[-1:] not in ",;:—-"
-        and layout.blocks[i + 1].size > block.size
-    )
+    most = min(_MOST_PLAIN_TITLE_WORDS, layout.blocks[i + 1].size - 1)
+    short = len(block.lines) == 1 and block.size <= most and not text[:1].islower()
+    return block.text if short and text[:1] not in f"{QUOTES}„—–-(" and text[-1:] not in ",;:—-" else ""
 
 
 def _is_title_or_synopsis(block: Block) -> bool:

@@ -154,15 +154,8 @@ def _is_play(blocks: Sequence[Block]) -> bool:
 def _is_staged(blocks: Sequence[Block], headings: Sequence[Heading]) -> bool:
     """Return whether many headings are of acts and scenes, and a list of persons belongs to them."""
     staged = sum(heading.style in ("act", "scene") for heading in headings)
-    if staged < max(_FEWEST_STAGED, _MOST_STAGED * len(headings)):
-        return False
-    return any(plain(block.lines[0]) in _casts() for block in blocks)
-
-
-@cache
-def _casts() -> frozenset[str]:
-    languages = packaged_yaml("long_context_tasks.corpora", "forms.yaml")["casts"]
-    return frozenset(plain(title) for titles in languages.values() for title in titles)
+    many = staged >= max(_FEWEST_STAGED, _MOST_STAGED * len(headings))
+    return many and any(plain(block.lines[0]) in _words("casts") for block in blocks)
 
 
 def _is_narrated(blocks: Sequence[Block], said: Sequence[int]) -> bool:

@@ -518,12 +518,7 @@ def heading_of(block: Block) -> Heading | None:
     if (number := read(first)) and number.keyword and (heading := _with_keyword(block, first, number)):
         return heading
     text = bare(block.text)
-    if (
-        not text
-        or len(block.lines) > MOST_HEADING_LINES
-        or text[0] in QUOTES
-        or len(text) > _LONGEST_NUMBERED
-    ):
+    if len(block.lines) > MOST_HEADING_LINES or text[:1] in QUOTES or len(text) > _LONGEST_NUMBERED:
         return None
     return _with_number(block, text) or (
         _without_number(block, text) if len(text) <= LONGEST_HEADING else None

@@ -218,18 +218,17 @@ def to_blocks(text: str) -> list[Block]:
 def _with_blank_lines(text: str) -> str:
     if _has_a_paragraph_a_line(text):
         return _LINE_END.sub("\n\n", text)
-    long = sum(len(line) for line in text.split("\n") if len(line) > _LONGEST_LINE)
-    if 2 * long > len(text) and text.count("\n\n") < _FEW_BLANK_LINES * text.count("\n"):
-        whole = _with_whole_sentences(text)
-        if _has_a_paragraph_a_line(whole):
-            return _LINE_END.sub("\n\n", whole)
-    # Counting strings is much faster than counting patterns, and enough for most books.
     blank = text.count("\n\n")
+    few = blank < _FEW_BLANK_LINES * text.count("\n")
+    long = len(text) > _LONGEST_LINE * text.count("\n")
+    if few and long and _has_a_paragraph_a_line(whole := _with_whole_sentences(text)):
+        return _LINE_END.sub("\n\n", whole)
+    # Counting strings is much faster than counting patterns, and enough for most books.
     indented = (
         2 * sum(text.count(f"\n{space}") for space in " \t\u3000") > blank
         and 2 * len(_LONG_ABOVE_INDENTED.findall(text)) > blank
     )
-    if blank < _FEW_BLANK_LINES * text.count("\n"):
+    if few:
         if parted := _parted_at_hanging_lines(text):
             return parted
         text = _parted_at_short_lines(text)
@@ -239,13 +238,12 @@ def _with_blank_lines(text: str) -> str:
 
 def _with_whole_sentences(text: str) -> str:
     """Join lines that end within a sentence, as where words in italics have lines of their own."""
-    lines = text.split("\n")
-    pieces = lines[:1]
-    for above, line in pairwise(lines):
-        first = line.lstrip()[:1]
-        goes_on = len(above) > _LONGEST_LINE or above[-1:] in " ¡¿«(" or first.islower() or first in ".,;:()"
-        within = first and above and not above.isspace() and not ends_paragraph(above)
-        pieces += [" " if within and goes_on else "\n", line]
+    pieces: list[str] = []
+    for line, below in pairwise([*text.split("\n"), ""]):
+        cut = line.strip() and below.strip() and not ends_paragraph(line)
+        first = below.lstrip()[:1]
+        goes_on = len(line) > _LONGEST_LINE or line[-1:] in " ¡¿«(" or first.islower() or first in ".,;:()"
+        pieces += [line, " " if cut and goes_on else "\n"]
     return "".join(pieces)
 
 

@@ -264,7 +264,11 @@ def test_prose_without_paragraphs_or_capitals_is_a_novel(tmp_path: Path) -> None
 def test_words_in_italics_on_lines_of_their_own_are_no_speakers(tmp_path: Path) -> None:
     walked = "and so he walked on through the rain along the dark road to the inn where the"
     told = [f"Nobody at the ferry asked on day {n} who he was, {walked}" for n in range(60)]
-    below = "had been waiting there since the morning, with a lantern and a coat for each of them."
+    below = (
+        "had been waiting there since the morning, with a lantern and a coat for each of them. "
+        + 3 * walked
+        + "."
+    )
     book = _read(tmp_path, "\n".join(f"{above} \nGato\n{below}" for above in told))
     assert (book.form, book.paragraphs[0]) == ("novel", f"{told[0]} Gato {below}")
     assert len(book.paragraphs) == 60
