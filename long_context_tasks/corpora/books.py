@@ -406,6 +406,7 @@ def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
             open_at = i
         elif open_at is not None and (
             (heading and heading.style == "front" and block.gap >= 2 and len(block.lines) == 1)
+            or (heading and heading.style == "back" and block.gap >= _LARGE_GAP)
             or ((heading is None or heading.rest) and is_prose(block) and not _is_list(block))
             or _begins_again(layout.blocks, open_at, i)
         ):
@@ -474,7 +475,10 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
     before = [
         i
         for i in range(min(limit, first_heading))
-        if layout.is_text(i) and is_prose(blocks[i]) and not _CREDIT.match(blocks[i].text)
+        if layout.is_text(i)
+        and is_prose(blocks[i])
+        and not _CREDIT.match(blocks[i].text)
+        and not patterns()["transcribed"].match(blocks[i].text)
     ]
     total = layout.before[-1] or 1
     most = _MOST_FRONT * total if fronted else min(_MOST_FRONT * total, _MOST_DEDICATION)
@@ -672,12 +676,15 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
 
 
 def _list_of_books(blocks: Sequence[Block]) -> int | None:
-    """Return the first block of a publisher's list or a printer's note at the end of a text, or None."""
+    """Return the first block of a publisher's list or a printer's or transcriber's note at the end of a text, or None."""
     left, first = _MOST_TAIL * sum(block.size for block in blocks), len(blocks)
     while first and left > 0:
         first -= 1
         left -= blocks[first].size
     tail = range(first, len(blocks))
+    if noted := next((i for i in tail if patterns()["transcribed"].match(blocks[i].text)), 0):
+        above = _list_of_books(blocks[:noted])
+        return noted if above is None else above
     sure = {i for i in tail if _is_sure(blocks, i)}
     priced = patterns()["prices"]
     marks = [i for i in tail if i in sure or (priced.search(blocks[i].text) and not is_prose(blocks[i]))]

@@ -219,8 +219,9 @@ def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
         run_ins = [i for i in run_ins if i not in listed]
         others = {found[i][0].value for i in same if found[i][3] and i not in run_ins}
         glued = sum(found[i][2][-1].isalnum() for i in run_ins) >= MOST * len(run_ins)
-        # Behind the end of a sentence, a numeral that the others lack is none of its words.
-        behind = all(found[i][1] for i in run_ins) and len(counted) - len(run_ins) >= _FEWEST
+        # Behind the end of a sentence, a numeral that the others lack is none of its words; at the beginning, "III" is none.
+        clear = all(found[i][1] or (len(found[i][2]) > 1 and found[i][2].isupper()) for i in run_ins)
+        behind = clear and len(counted) - len(run_ins) >= _FEWEST
         if (
             len(run_ins) >= (1 if behind else max(_FEWEST, MOST * len(others)))
             and _count_through(blocks, counted)

@@ -564,6 +564,8 @@ def _continues_as_heading(block: Block, first: str, title: str, mark: str) -> bo
         return False
     if first[0].islower() and (block.gap < 2 or (title and mark not in ":-—–")):
         return False
+    if block.gap < 2 and mark == ":" and (":--" in first or ":—" in first):
+        return False  # "Part two:--He complains"
     if mark == ",":
         return bool(keyword_of(title)) or block.gap >= HEADING_GAP
     return begins.isupper() or (mark != "" and mark in "-—–[(:")

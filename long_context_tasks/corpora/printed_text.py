@@ -94,6 +94,7 @@ def patterns() -> Mapping[str, re.Pattern[str]]:
     joined["printed"] = (
         rf"[\W_]*(?:[^\W\d_][\w.,&' -]{{0,40}}?(?:[:;]|[.,]? ?(?:—|--|–)) ?)?(?:{joined['printed']})"
     )
+    joined["transcribed"] = rf"[\W_]*(?:{joined['transcribed']})"
     joined["prices"] = rf"(?:{joined['prices']})[^\w]*$"
     joined["lists"] = rf"(?:{joined['lists']})[.:;]?"
     joined["captions"] = rf"(?:{joined['captions']})\W*(?:\S.{{0,120}})?"

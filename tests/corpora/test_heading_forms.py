@@ -207,3 +207,11 @@ def test_numbers_in_or_right_above_the_first_paragraph(text: str, form: str) -> 
     )
     assert list(story.paragraphs) == [line for chapter in chapters for line in chapter]
     assert len(story.chapters) == len(chapters)
+
+
+def test_numerals_without_a_stop_fill_gaps_between_those_on_lines_of_their_own() -> None:
+    """Most chapters have "IV." on a line of its own, others "III Anna waited" (a scanner lost the line end)."""
+    chapters = [paragraphs(6, seed) for seed in range(10)]
+    heads = [f"{ROMAN[i]} " if i in (2, 7) else f"{ROMAN[i]}.\n\n" for i in range(10)]
+    told = "\n\n".join(head + "\n\n".join(chapter) for head, chapter in zip(heads, chapters, strict=True))
+    assert list(clean(told).paragraphs) == [text for chapter in chapters for text in chapter]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.books import clean, read_books
 
 STORY = [
     f"On day {n} the ferry was late again, and Anna {did} by the wall until the lamps of the far bank were lit and the dog lay down."
@@ -37,6 +37,30 @@ def test_a_list_without_a_heading_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("note", ADDED["notes"])
 def test_a_note_of_the_printer_is_removed(tmp_path: Path, note: str) -> None:
     assert _paragraphs(tmp_path, [*STORY, f"\n\n{note}"]) == STORY
+
+
+@pytest.mark.parametrize("note", ADDED["transcribed"])
+def test_a_transcribers_note_is_removed_with_its_list(tmp_path: Path, note: str) -> None:
+    corrections = [f"Page {n}: {STORY[n].replace('ferry', 'forry')}" for n in range(5)]
+    told = STORY * 3
+    assert _paragraphs(tmp_path, [*told, f"\n\n{note}", *corrections]) == told
+
+
+def test_a_transcribers_note_above_a_story_without_headings() -> None:
+    front = ["*** START OF THE PROJECT GUTENBERG EBOOK ***", ADDED["transcribed"][-1], "ANNA ROE"]
+    assert clean("\n\n\n".join([*front, "\n\n".join(STORY)])).paragraphs == tuple(STORY)
+
+
+def test_opinions_of_the_press_below_a_table_of_contents_at_the_end(tmp_path: Path) -> None:
+    told = STORY * 8
+    below = ["\nEINDE.", "\n\nINHOUD.", "I. De boot   7", "\n\n\nDE PERS OVER:", *STORY[:58]]
+    assert _paragraphs(tmp_path, [*told, *below]) == told
+
+
+@pytest.mark.parametrize("heading", ["INDICE DEL PRIMO VOLUME.", "ÍNDICE DO PRIMEIRO VOLUME"])
+def test_a_table_of_contents_of_one_volume_is_removed(tmp_path: Path, heading: str) -> None:
+    entries = [f"{n}. Nel quale si racconta come Anna aspettasse la barca   » {7 * n}" for n in range(1, 6)]
+    assert _paragraphs(tmp_path, [*STORY, f"\n\n{heading}", *entries]) == STORY
 
 
 @pytest.mark.parametrize("end", ADDED["ends"])
