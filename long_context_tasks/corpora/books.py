@@ -477,8 +477,7 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
         for i in range(min(limit, first_heading))
         if layout.is_text(i)
         and is_prose(blocks[i])
-        and not _CREDIT.match(blocks[i].text)
-        and not patterns()["transcribed"].match(blocks[i].text)
+        and not any(begins.match(blocks[i].text) for begins in (_CREDIT, patterns()["transcribed"]))
     ]
     total = layout.before[-1] or 1
     most = _MOST_FRONT * total if fronted else min(_MOST_FRONT * total, _MOST_DEDICATION)
@@ -683,8 +682,7 @@ def _list_of_books(blocks: Sequence[Block]) -> int | None:
         left -= blocks[first].size
     tail = range(first, len(blocks))
     if noted := next((i for i in tail if patterns()["transcribed"].match(blocks[i].text)), 0):
-        above = _list_of_books(blocks[:noted])
-        return noted if above is None else above
+        return _list_of_books(blocks[:noted]) or noted
     sure = {i for i in tail if _is_sure(blocks, i)}
     priced = patterns()["prices"]
     marks = [i for i in tail if i in sure or (priced.search(blocks[i].text) and not is_prose(blocks[i]))]
