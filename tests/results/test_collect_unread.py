@@ -26,7 +26,6 @@ from collected_runs import (
     write_opencompass,
 )
 
-from long_context_tasks.hosts.opencompass.results import begun_without_answers
 from long_context_tasks.results.collect import collect
 from long_context_tasks.schema import InputError
 
@@ -173,21 +172,6 @@ def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, other
     [problem] = problems
     assert problem.startswith(f"{folder}: {missing} (owl) begun, and left no answers")
     assert problem.endswith(f"-r {TIME}, or delete the folder if a later run replaces it")
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_a_failed_run_is_not_named_if_a_later_one_has_its_answers(tmp_path: Path, same: bool) -> None:
-    for name, n in {"20260101_000000": 4, "20260102_000000": 4 if same else 5}.items():
-        (tmp_path / name / "configs").mkdir(parents=True)
-        (tmp_path / name / "configs" / "c.py").write_text(
-            f"datasets=[dict(abbr='x', lct_task='{TASK}', lct_n={n})]\nmodels=[dict(abbr='owl', type='x')]\n"
-        )
-    first, second = sorted(tmp_path.iterdir())
-    assert begun_without_answers(first) and begun_without_answers(second)
-    (second / "predictions" / "owl").mkdir(parents=True)
-    (second / "predictions" / "owl" / "x.json").write_text("{}")
-    assert not begun_without_answers(second)
-    assert bool(begun_without_answers(first)) is not same
 
 
 def test_scores_of_fewer_turns_than_responses_are_named(tmp_path: Path) -> None:

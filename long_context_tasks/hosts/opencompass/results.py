@@ -64,7 +64,7 @@ class Setup:
 
 
 def begun_without_answers(folder: Path) -> list[str]:
-    """Return a message for each model whose tasks were started but left no answers, and were not run again.
+    """Return a message for each model whose tasks were started but left no answers.
 
     The folder need not be an OpenCompass run; other folders give no messages.
     """
@@ -76,23 +76,13 @@ def begun_without_answers(folder: Path) -> list[str]:
                 task = catalogue.parse_task(str(dataset["lct_task"])).name
             except InputError:
                 continue
-            if not setup.has_answers(model, name) and not _run_again(setup, model, name):
+            if not setup.has_answers(model, name):
                 tasks.setdefault(model, []).append(task)
     return [
         f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run was stopped or is still running: "
         f"see its logs, and finish it with the host's -r {folder.name}, or delete the folder if a later run replaces it"
         for model, names in tasks.items()
     ]
-
-
-def _run_again(setup: Setup, model: str, dataset: str) -> bool:
-    """Return whether a later run in the same work folder has answers with the same options."""
-    return any(
-        Setup(later).has_answers(model, dataset)
-        and read_setup(later).datasets.get(dataset) == setup.datasets[dataset]
-        for later in setup.folder.parent.glob("*")
-        if later.name > setup.folder.name
-    )
 
 
 def read_setup(folder: Path) -> Setup:
