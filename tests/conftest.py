@@ -36,8 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Only converted models are shared with the user's own cache, since making one takes long.
     """
-    gc.disable()  # until all is collected: a third of the time of collecting would be search for garbage
     if hasattr(config, "workerinput"):
+        gc.disable()  # until all is collected: a third of the time of collecting would be search for garbage
         return  # the cache comes from the process that started this one
     models = cache_dir() / "models"
     models.mkdir(parents=True, exist_ok=True)

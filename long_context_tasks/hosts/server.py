@@ -130,7 +130,7 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
         right = f"{api}/chat/completions" if chat else f"{api}/completions"
         if status not in (401, 403) and not names:
             return
-        status, _ = _answer(url, headers, _SECONDS, {"model": model, "max_tokens": 1, **asked})
+        status, said = _answer(url, headers, _SECONDS, {"model": model, "max_tokens": 1, **asked})
     except InputError:  # the host's own request shows the failure
         return
     if status in (401, 403):
@@ -141,13 +141,23 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
         remedy = f"it has no model {model!r}; name one of its models: {', '.join(names[:8])}"
     else:
         return
-    raise InputError(f"the server {without_secrets(url)} fails ({status}): {remedy}")
+    reason = _reason_in(said)
+    raise InputError(f"the server {without_secrets(url)} fails ({status}{reason and f': {reason}'}): {remedy}")
 
 
 def _api_of(url: str) -> str:
     """Return the address of the API that an endpoint belongs to."""
     api = url.rstrip("/")
     return api.removesuffix("/completions").removesuffix("/chat") if api.endswith("/completions") else api
+
+
+def _reason_in(text: bytes) -> str:
+    """Return the reason of a refusal in the form of OpenAI's API; empty if there is none."""
+    try:
+        reason = _inside(loads(text), "error", "message")
+    except ValueError:
+        return ""
+    return without_secrets(" ".join(reason.split())[:200]) if isinstance(reason, str) else ""
 
 
 def _names_in(text: bytes) -> list[str]:
@@ -196,7 +206,7 @@ def _answer(
             # A redirect could lead the key to another host.
             request = http.request(method, address, json=body, proxy=proxy, allow_redirects=False)
             async with request as response:
-                return response.status, await read_body(response) if response.status == 200 else b""
+                return response.status, await read_body(response)
 
     try:
         return wait_for(ask())

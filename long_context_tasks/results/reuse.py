@@ -69,8 +69,7 @@ class Reuse:
             with self._errors():
                 rows = self._table.execute("SELECT value FROM kept WHERE key = ?", (key,)).fetchall()
                 found = rows[0][0] if rows else None
-        value = found[_CHECKSUM:] if isinstance(found, bytes) else b""
-        if not found or _checksum(value) != found[:_CHECKSUM]:
+        if not isinstance(found, bytes) or _checksum(value := found[_CHECKSUM:]) != found[:_CHECKSUM]:
             return None
         self._used.add(key)
         return value

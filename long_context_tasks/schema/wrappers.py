@@ -31,8 +31,8 @@ _OPENING_ROLE = re.compile(
 """A role or heading above the whole reply."""
 _END_OF_TURN = re.compile(rf"{_TOKEN}|\n\n(?:Human|User):|(?<=[\w.)\]}}*])(?:assistant|user)(?=\s*(?:\n|\Z))")
 _NEXT_TASK = re.compile(
-    r"^[ \t]*(?:#{1,4}\s?(?:instruction|context|question|input|task|user|human)\b|(?:user|human|instruction)\s?:|"
-    r"(?:follow-up )?question(?: \d)?\s?:|"
+    r"^[ \t]*(?:#{1,4}\s?(?:instruction|context|question|input|task|user|human)\b|(?:user|human|question|instruction)\s?:|"
+    r"\**follow-up question(?: \d{1,2})?\s?:|"
     r"ID: \d+\s*\nTitle:[^\n]*\nAbstract|You are an AI assistant\. Your job|Now the answers are over|"
     r"(?:The question is|Possible answers are) given below\.)",
     re.IGNORECASE | re.MULTILINE,

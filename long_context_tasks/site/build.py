@@ -116,7 +116,12 @@ def write_site(
 
 
 def built_site(folder: Path, n_cases: int) -> BuiltSite:
-    files = [state for path in folder.rglob("*") if stat.S_ISREG((state := path.stat()).st_mode)]
+    files = []
+    for path in folder.rglob("*"):
+        # Other people's files may be broken links, or be removed meanwhile.
+        with suppress(OSError):
+            if stat.S_ISREG((state := path.stat()).st_mode):
+                files.append(state)
     return BuiltSite(
         index=folder / "index.html",
         cases=n_cases,

@@ -376,10 +376,8 @@ def main() -> int:
     if not small and not torch.cuda.is_available():
         print("no GPU here; SMALL=1 runs small sizes on the processor", file=sys.stderr)
         return 2
-    import lm_eval.evaluator  # a missing package is named before anything is made
+    import lm_eval  # noqa: F401 - a missing package is named before anything is made
     import transformers
-
-    lm_eval.evaluator.add_env_info = lambda _: None  # starts ten commands in each run
 
     card = torch.cuda.get_device_name() if not small else f"processor, {os.cpu_count()} cores, small sizes"
     print(

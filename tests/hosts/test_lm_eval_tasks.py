@@ -348,10 +348,15 @@ REFUSING = {path: lambda _: Answer(status=401) for path in ("/v1/models", "/v1/c
     [
         (REFUSING, "tiny", "/v1/chat/completions", "fails (401): put its key into OPENAI_API_KEY"),
         (
-            {**REFUSING, **MODELS},
+            {
+                **MODELS,
+                "/v1/chat/completions": lambda _: Answer(
+                    status=403, raw=b'{"error": {"message": "no access"}}'
+                ),
+            },
             "tiny",
             "/v1/chat/completions",
-            "fails (401): put its key into OPENAI_API_KEY",
+            "fails (403: no access): put its key into OPENAI_API_KEY",
         ),
         (
             {**MODELS, "/v1/chat/completions": lambda _: Answer(status=404)},

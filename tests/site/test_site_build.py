@@ -309,6 +309,7 @@ def test_files_of_others_stay_where_they_are_whenever_a_report_is_killed(tmp_pat
     for folder, name in ((".git", "HEAD"), ("notes", "a.md")):
         (place / folder).mkdir()
         (place / folder / name).write_text("x")
+    (place / ".#notes").symlink_to("me@host.1:2")  # an editor's lock, which leads nowhere
     mine, whole = own_files(place), sorted(path.name for path in place.iterdir())
     site = json.loads((place / MARKER).read_text())["files"]
     for killed_after in range(len(site) + 1):

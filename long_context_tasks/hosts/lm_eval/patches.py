@@ -28,6 +28,7 @@ MODELS: Mapping[str, str] = {
 }
 _TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as named in our YAML files
 _N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases in one of our tasks
+_ASKED = "_lct_asked"  # attribute of a model at an endpoint: its server has not refused it
 _LOADED = "_lct_loaded"  # TaskManager attribute: our tasks and groups loaded before the model
 _Function = Callable[..., Any]
 
@@ -313,7 +314,10 @@ def _keeping_answers(generate: _Function) -> _Function:
             _refuse_silent_cut(self, ours)
             url, chat = str(self.base_url), isinstance(self, LocalChatCompletion)
             check_listening(url)
-            check_served(url, str(self.model), self.header, chat=chat)
+            # Once for a model, because conversations send their turns in several calls.
+            if not vars(self).get(_ASKED):
+                check_served(url, str(self.model), self.header, chat=chat)
+                setattr(self, _ASKED, True)
             replaced = {
                 "parse_generations": _with_thinking(self.parse_generations),
                 "_create_payload": _sendable(self._create_payload),
