@@ -142,7 +142,9 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
     else:
         return
     reason = _reason_in(said)
-    raise InputError(f"the server {without_secrets(url)} fails ({status}{reason and f': {reason}'}): {remedy}")
+    raise InputError(
+        f"the server {without_secrets(url)} fails ({status}{reason and f': {reason}'}): {remedy}"
+    )
 
 
 def _api_of(url: str) -> str:
