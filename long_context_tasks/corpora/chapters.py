@@ -83,7 +83,7 @@ _NEARLY_ALL, _FEWEST_SHORT = 0.9, 6  # share and number of the chapters with a s
 _MOST_SHORT_WORDS = 15
 _MOST_ARGUMENT_WORDS = 80
 _MOST_AUTHOR_WORDS = 8
-_FEWEST_TITLED, _TITLED = 5, 2 / 3  # numbers above a short line that make such lines titles, and their share
+_FEWEST_TITLED = 5  # numbers above a short line that make such lines titles
 _IN_BRACKETS = re.compile(r"_?\(.{1,80}\)_?|_?\[[^\[\]]{20,900}\]_?")
 _AUTHOR_INDENT = 8  # columns
 _LEAST_APART = 150  # words between headings without a keyword, the median; items of a list are closer
@@ -730,14 +730,17 @@ def _text_below(layout: Layout, i: int) -> bool:
 
 
 def _titled_numbers(layout: Layout) -> frozenset[str]:
-    """Return the kinds of numbers ("chapter", "roman") most of which have a title or a short line below, few of them twice."""
+    """Return the kinds of numbers ("chapter", "roman") most of which have a title or a short line below, few of them twice.
+
+    A title beside its number says nothing about the line below.
+    """
     kinds: dict[str, list[str]] = defaultdict(list)
     for i, heading in layout.ordered():
         if heading.number is not None and (heading.title or _text_below(layout, i)):
-            kinds[heading.style.removesuffix(" titled")].append(
-                heading.title.strip() or _title_line(layout, i + 1)
-            )
-    least = {kind: max(_FEWEST_TITLED, _TITLED * len(titles)) for kind, titles in kinds.items()}
+            beside = heading.title and heading.title in layout.blocks[i].text
+            below = heading.title.strip() or _title_line(layout, i + 1)
+            kinds[heading.style.removesuffix(" titled")].append("" if beside else below)
+    least = {kind: max(_FEWEST_TITLED, _MOSTLY * len(titles)) for kind, titles in kinds.items()}
     return frozenset(kind for kind, titles in kinds.items() if len({*titles} - {""}) >= least[kind])
 
 

@@ -224,3 +224,12 @@ def test_short_lines_below_most_numbers_are_titles(titled: int) -> None:
     kept = clean("\n\n".join(heads)).paragraphs
     assert kept.count("»Halt!« rief er.") == 15 - titled
     assert sum(text.startswith("Noch ein") for text in kept) == (titled if titled < 10 else 0)
+
+
+def test_a_first_sentence_is_kept_if_titles_stand_beside_the_numbers() -> None:
+    heads = [
+        f"Chapter {place}{'' if place > 12 else f'. The Tale of {words[0]}'}\n\n"
+        + told([*(["Snow fell."] if place > 12 else []), *paragraphs(6, place)])
+        for place, words in enumerate((text.split() for text in paragraphs(15, 40)), 1)
+    ]
+    assert clean("\n\n".join(heads)).paragraphs.count("Snow fell.") == 3
