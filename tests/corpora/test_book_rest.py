@@ -227,7 +227,20 @@ def test_short_lines_below_most_numbers_are_titles(titled: int) -> None:
 
 
 def test_a_first_sentence_is_kept_if_titles_stand_beside_the_numbers() -> None:
-    titles = "Voyage Letter Mill Harbour Sisters Storm Quarrel Night Bread Return Wedding Key".split()
+    titles = [
+        "Voyage",
+        "Letter",
+        "Mill",
+        "Harbour",
+        "Sisters",
+        "Storm",
+        "Quarrel",
+        "Night",
+        "Bread",
+        "Return",
+        "Wedding",
+        "Key",
+    ]
     opening = {"Snow fell.": 13, "She would not go.": 14, "They had found him.": 15}
     heads = [
         f"Chapter {place}. The {title}\n\n{told(paragraphs(6, place))}"
