@@ -220,7 +220,7 @@ def test_opencompass_datasets_give_the_mean_of_the_host(
 
 def test_depths_of_one_length_are_labels_of_one_task(collection: Collection) -> None:
     labels = collection.scores.select(pl.col("labels").cast(pl.String())).drop_nulls()["labels"].to_list()
-    assert sorted(labels) == ['{"depth": "0"}'] * 6 + ['{"depth": "50"}'] * 6
+    assert sorted(labels) == ['{"needle_depth": "0"}'] * 6 + ['{"needle_depth": "50"}'] * 6
 
 
 def test_models_are_compared_on_the_same_cases() -> None:
