@@ -148,13 +148,12 @@ class _Writer:
         self.benchmarks = {name: words.slug(name) for name in sorted({cell.benchmark for cell in cells})}
         self.shown: dict[tuple[str, ...], str] = {}  # runs of a cell to a hash of it and its links
         self.leading, self.others = leading_cells(cells)
-        self.breakdowns = label_breakdowns(collection, cells, options.label_values)
+        self.breakdowns = label_breakdowns(collection, cells, options.labels)
 
     def write(self, cases: Iterable[ShownCase | CaseList]) -> int:
         self.write_assets()
         by_run = {run: cell for cell in self.cells for run in cell.runs}
-        titles = self.options.label_titles
-        lists, n_cases = write_cases(cases, by_run, self.names, self.store, titles)
+        lists, n_cases = write_cases(cases, by_run, self.names, self.store, self.options.labels)
         self.names = replace(self.names, case_lists=lists)
         self.environment = templates()
         styles = " ".join(dict.fromkeys(_STYLE.findall(self.plotly.read_text(encoding="utf-8"))))

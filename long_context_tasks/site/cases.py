@@ -27,6 +27,7 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.checks import reason
 from long_context_tasks.results.evaluations import Evaluation, ScoredCase, scored_cases
 from long_context_tasks.results.reuse import Reuse
+from long_context_tasks.schema.card import LabelCard
 from long_context_tasks.schema.files import json_value
 from long_context_tasks.site import words
 
@@ -200,7 +201,7 @@ def write_cases(
     by_run: Mapping[str, Cell],
     names: PageNames,
     store: ChunkStore,
-    titles: Mapping[str, str] | None = None,
+    labels: Mapping[str, Mapping[str, LabelCard]],
 ) -> tuple[dict[str, str], int]:
     """Store all cases, run by run.
 
@@ -210,7 +211,7 @@ def write_cases(
     for run, of_run in groupby(cases, key=attrgetter("run")):
         if (cell := by_run.get(run)) is None:
             continue
-        writer = _ListWriter(store, titles or {})
+        writer = _ListWriter(store, labels.get(cell.benchmark, {}))
         for case in of_run:
             if isinstance(case, CaseList):
                 runs.setdefault(run, []).append(case)
@@ -291,8 +292,7 @@ class SitePages:
     def read(self, key: str, evaluation: Evaluation, cases: Iterable[ScoredCase]) -> Iterator[ScoredCase]:
         show = shower(key, evaluation, self._tasks.load(evaluation.run), private=self._private)
         labels = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).labels
-        titles = {name: label.title for name, label in labels.items() if label.title}
-        writer, headline, whole = _ListWriter(self._store, titles), evaluation.headline, True
+        writer, headline, whole = _ListWriter(self._store, labels), evaluation.headline, True
         for stored, turns in cases:
             yield stored, turns
             try:
@@ -341,8 +341,8 @@ class SitePages:
 class _ListWriter:
     """Packs the cases of a run."""
 
-    def __init__(self, store: ChunkStore, titles: Mapping[str, str]) -> None:
-        self._store, self._titles = store, titles
+    def __init__(self, store: ChunkStore, labels: Mapping[str, LabelCard]) -> None:
+        self._store, self._labels = store, labels
         self._rows: list[list[Any]] = []
         self._chunks: dict[str, None] = {}
         # Texts of the cases in the current pack, which are those of the last rows, and their size.
@@ -353,7 +353,7 @@ class _ListWriter:
         """Add a case; ``metric`` is the one whose scores the list shows."""
         scores = [turn.scores.get(metric or "") for turn in case.turns]
         reason = next((turn.reason for turn in case.turns if turn.reason), None)
-        labels = [[words.label_title(name, self._titles), text] for name, text in case.labels.items()]
+        labels = [[words.label_title(name, self._labels), text] for name, text in case.labels.items()]
         self._rows.append([case.case, scores, reason and words.reason_words(reason), labels])
         text = script_json(_case(case, self._store, self._chunks))
         self._waiting.append(text)

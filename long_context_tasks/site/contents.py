@@ -27,7 +27,7 @@ from long_context_tasks.results.sections import (
 )
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.card import Card, LabelCard
 from long_context_tasks.schema.files import content_of, loads
 from long_context_tasks.schema.report import HeatMap, Section, only
 from long_context_tasks.site import words
@@ -59,11 +59,8 @@ class SiteOptions:
     heat_maps: Sequence[CellMap] = ()  # heat maps of models on tasks
     # Benchmark to the sections of its own report.
     sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
-    # Label to its values in display order, with the words for each.
-    label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    label_titles: Mapping[str, str] = field(default_factory=dict)  # label to its displayed words
-    # Labels that name a position in the context; these are also plotted.
-    positions: Sequence[str] = ()
+    # Benchmark to its labels, as its card describes them; those that name a position in the context are also plotted.
+    labels: Mapping[str, Mapping[str, LabelCard]] = field(default_factory=dict)
     # Task variants that move the answer, in order; these are plotted together.
     position_variants: Sequence[str] = ()
     models: Models = field(
@@ -101,8 +98,8 @@ def site_contents(
     collection = collected.collection
     benchmarks = sorted(collection.runs["benchmark"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
-    labels = {name: label for card in cards.values() for name, label in card.labels.items()}
-    moved = [value for label in labels.values() if label.position for value in label.values]
+    labels = [label for card in cards.values() for label in card.labels.values()]
+    moved = [value for label in labels if label.position for value in label.values]
     variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
     specs = {task: catalogue.parse_task(task) for task in sorted(collection.runs["task"].unique())}
     chance = chances(cells)
@@ -132,9 +129,7 @@ def site_contents(
         lengths=family_lengths(collection, cells, chance, threshold),
         heat_maps=maps,
         sections=sections,
-        label_values={name: label.values for name, label in labels.items()},
-        label_titles={name: label.title for name, label in labels.items() if label.title},
-        positions=[name for name, label in labels.items() if label.position],
+        labels={name: card.labels for name, card in cards.items()},
         position_variants=[value for value in moved if value in variants],
         models=collected.models,
         measured_wer=measured_wer(collection),

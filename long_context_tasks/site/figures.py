@@ -127,17 +127,19 @@ def position_figures(
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
     # By length, as 4k comes before 500 in the order of names.
     for each in sorted(breakdowns, key=lambda one: (one.cell.family, one.cell.variant, one.cell.length or 0)):
-        if each.label in options.positions:
-            key = (each.label, each.cell.points, tuple(value for value, _ in each.groups))
+        labels = options.labels.get(each.cell.benchmark, {})
+        if each.label in labels and labels[each.label].position:
+            title = words.label_title(each.label, labels)
+            key = (title, each.cell.points, tuple(value for value, _ in each.groups))
             groups.setdefault(key, []).append((name(each), each.groups))
     return [
         _place_figure(
-            f"Score by {words.label_title(label, options.label_titles)}",
+            f"Score by {title}",
             lines[start : start + MOST_LINES],
             values,
             points,
         )
-        for (label, points, values), lines in groups.items()
+        for (title, points, values), lines in groups.items()
         for start in range(0, len(lines), MOST_LINES)
     ]
 

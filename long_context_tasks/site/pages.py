@@ -202,7 +202,7 @@ def model_context(
         "others": rows_of(others, "task", names, options, tops),
         "lengths": [each for each in options.lengths if each.model == model],
         "figures": figures,
-        "labels": label_tables(split, "task", options.label_titles),
+        "labels": label_tables(split, "task", options.labels),
         "quality": quality_table(ordered, "task", names, options.rates),
         **_runs_and_configs(runs),
         "settings": words.long_settings(cell.settings for cell in [*cells, *others]),
@@ -293,7 +293,7 @@ def task_context(
         "figures": _task_figures(one, models, family, split, options),
         "n_lines": len(models),
         "side_by_side": _side_by_side(next(iter(tables.values())), names),
-        "labels": label_tables(split, "model", options.label_titles),
+        "labels": label_tables(split, "model", options.labels),
         "quality": quality_table(shown, "model", names, options.rates),
         "settings": words.long_settings(cell.settings for cell in [*shown, *others]),
     }

@@ -12,6 +12,7 @@ import polars as pl
 from long_context_tasks.results.cells import Cell, columns_of, mean_of, scale_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.tidy import Collection, moment
+from long_context_tasks.schema.card import LabelCard
 from long_context_tasks.schema.files import loads
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import PageNames
@@ -247,21 +248,25 @@ _Groups = list[tuple[str, list[tuple[str, Mean]]]]
 def label_breakdowns(
     collection: Collection,
     cells: Sequence[Cell],
-    orders: Mapping[str, Mapping[str, str]] | None = None,
+    labels: Mapping[str, Mapping[str, LabelCard]] | None = None,
 ) -> list[Breakdown]:
     """Return the means of each cell's turns by label.
 
-    Labels need 2 to :data:`MOST_VALUES` values with at least two turns per value on average. ``orders``
-    gives, for labels with a fixed order, their values in that order with the words for each.
+    Labels need 2 to :data:`MOST_VALUES` values with at least two turns per value on average. ``labels``
+    describes those of each benchmark; values that a description lists come first, in its order and words.
     """
-    keys = [collection.key(_Groups, cell.runs, repr(cell), orders) for cell in cells]
+    orders = {
+        benchmark: {name: label.values for name, label in described.items()}
+        for benchmark, described in (labels or {}).items()
+    }
+    keys = [collection.key(_Groups, cell.runs, repr(cell), orders.get(cell.benchmark, {})) for cell in cells]
     found: list[_Groups | None] = [collection.reuse.find(_Groups, key) for key in keys]
     missing = [place for place, groups in enumerate(found) if groups is None]
     # Task by task, because the turns of all cells need much memory.
     for places in grouped(missing, lambda place: cells[place].task).values():
         for number, turns in turns_of_cells(collection, [cells[place] for place in places]).items():
             place = places[number]
-            found[place] = list(_breakdowns(cells[place], turns, orders or {}))
+            found[place] = list(_breakdowns(cells[place], turns, orders.get(cells[place].benchmark, {})))
             collection.reuse.keep(_Groups, keys[place], found[place])
     # In the order of the scores.
     order = {run: number for number, run in enumerate(collection.runs["run"])}
@@ -314,16 +319,18 @@ def _natural(text: str) -> list[str | float]:
 
 
 def label_tables(
-    breakdowns: Sequence[Breakdown], about: About, titles: Mapping[str, str]
+    breakdowns: Sequence[Breakdown], about: About, labels: Mapping[str, Mapping[str, LabelCard]]
 ) -> list[dict[str, Any]]:
-    tables = grouped(breakdowns, lambda each: (each.label, tuple(value for value, _ in each.groups)))
+    tables = grouped(
+        breakdowns, lambda each: (each.cell.benchmark, each.label, tuple(value for value, _ in each.groups))
+    )
     return [
         {
-            "title": words.label_title(label, titles),
+            "title": words.label_title(label, labels.get(benchmark, {})),
             "columns": columns,
             "rows": list(zip(_distinct_names([each.cell for each in members], about), members, strict=True)),
         }
-        for (label, columns), members in tables.items()
+        for (benchmark, label, columns), members in tables.items()
     ]
 
 

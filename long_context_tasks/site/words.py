@@ -9,6 +9,7 @@ from functools import lru_cache
 from long_context_tasks.results.cells import held_settings
 from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
 from long_context_tasks.results.tidy import moment
+from long_context_tasks.schema.card import LabelCard
 from long_context_tasks.stats.effective_length import EffectiveLength
 
 _REASONS = {"does_not_fit": "did not fit the window", "answer_cut": "answer cut off"}
@@ -116,8 +117,9 @@ def reason_words(reason: str) -> str:
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
-def label_title(name: str, titles: Mapping[str, str]) -> str:
-    return titles.get(name) or name.replace("_", " ")
+def label_title(name: str, labels: Mapping[str, LabelCard]) -> str:
+    """Return the words for a label; ``labels`` are those of its benchmark's card."""
+    return (name in labels and labels[name].title) or name.replace("_", " ")
 
 
 def scale_top(high: float, *, points: bool) -> float:

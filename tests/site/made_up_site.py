@@ -10,12 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks.catalogue import benchmark_names
 from long_context_tasks.benchmarks.published import PublishedScore
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
+from long_context_tasks.schema.card import LabelCard
 from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Table
 from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
 from long_context_tasks.stats.effective_length import EffectiveLength, LengthOutcome, Outcome
@@ -27,6 +29,9 @@ HOSTILE_TEXT = (
     "<script>alert(1)</script></script><!-- \u2028 and \u2029 | a | table |\n|---|---|\n| <b>x</b> | y |\n"
     "<table><tr><td>forged</td></tr></table> \u202eright to left\u202c \ud800 {{ 7*7 }} ${1} __proto__"
 )
+
+
+POSITION = LabelCard(values={"front": "front", "middle": "in the middle", "rear": "rear"}, position=True)
 
 
 def made_up_cell(
@@ -265,8 +270,7 @@ def small_options() -> SiteOptions:
             (Lines("Scores by noise", "Noise", "Score", (Line("owl <b>", ((0, 7, 6, 8), (20, 5, 4, 6))),), 0, 10),),
             ("a note <i>",),
         )]},
-        label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
-        positions=("position",),
+        labels={name: {"position": POSITION} for name in benchmark_names()},
         models=known_models("Apache-2.0 <i>"),
         lengths=[
             family_length(model, family, outcomes, "context up to which the score stays above 85 % of the score at the shortest length")

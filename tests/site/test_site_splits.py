@@ -10,10 +10,11 @@ from made_up_site import collection_of, made_up_cell, rate
 from site_files import Page, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+from long_context_tasks.schema.card import LabelCard
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
 from long_context_tasks.site.cases import PageNames
 from long_context_tasks.site.figures import moved_figures, position_figures
-from long_context_tasks.site.tables import _natural, label_breakdowns, quality_table
+from long_context_tasks.site.tables import Breakdown, _natural, label_breakdowns, label_tables, quality_table
 
 RATES = {"instruction_following": "Followed the form", "answered": "Answered"}
 
@@ -73,7 +74,9 @@ def test_a_label_of_a_turn_splits_the_turns_of_a_conversation() -> None:
         )
     )
     [found] = label_breakdowns(
-        replace(collection, scores=labelled), [cell], {"question_type": {"who": "who?", "what": "what?"}}
+        replace(collection, scores=labelled),
+        [cell],
+        {cell.benchmark: {"question_type": LabelCard(values={"who": "who?", "what": "what?"})}},
     )
     assert [(value, mean.n, mean.value) for value, mean in found.groups] == [
         ("who?", 2, 0.5),
@@ -81,12 +84,26 @@ def test_a_label_of_a_turn_splits_the_turns_of_a_conversation() -> None:
     ]
 
 
+def test_a_label_has_the_words_of_its_own_benchmark() -> None:
+    names = {"needle": "needle_plain_1k", "graph_walks": "graph_walks_bfs_1k_synthetic"}
+    cells = [
+        replace(made_up_cell("a", task, rate(0.5, 4), (name,)), benchmark=name)
+        for name, task in names.items()
+    ]
+    found = [Breakdown(cell, "depth", [("1", rate(0.5, 2)), ("2", rate(0.5, 2))]) for cell in cells]
+    labels = {"needle": {"depth": LabelCard(title="depth in percent", position=True)}, "graph_walks": {}}
+    titles = [table["title"] for table in label_tables(found, "task", labels)]
+    assert titles == ["depth in percent", "depth"]
+    [figure] = position_figures(found, lambda each: each.cell.model, SiteOptions(labels=labels))
+    assert figure.title == "Score by depth in percent"
+
+
 def test_positions_are_drawn_in_their_order() -> None:
     cell = made_up_cell("a", "ada_leval_bestanswer_1k", rate(0.5, 4), ("1",))
     places = ["80–100 %", "0–20 %", "20–40 %", "0–20 %", "20–40 %", "80–100 %"]
     shown = cases([{"accepted_answer_at": place} for place in places], [0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
     breakdowns = label_breakdowns(collection_of([cell], shown), [cell])
-    options = SiteOptions(positions=("accepted_answer_at",))
+    options = SiteOptions(labels={cell.benchmark: {"accepted_answer_at": LabelCard(position=True)}})
     [figure] = position_figures(breakdowns, lambda each: each.cell.model, options)
     assert figure.data["names"] == ["0–20 %", "20–40 %", "80–100 %"]
     [(name, points)] = figure.data["lines"]
