@@ -2,6 +2,7 @@
 
 import math
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,18 @@ def test_missing_data_show_when_the_command_matches_names(manager: Any, name: st
     """The command matches names before it loads the model; a group has the data of its members."""
     with pytest.raises(InputError, match="lct data fetch"):
         manager.match_tasks([name])
+
+
+def test_a_misspelt_name_of_ours_is_refused_with_the_right_one(
+    manager: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the command; a folder of tasks may have any name, and lm-eval reports its own tasks itself."""
+    with pytest.raises(InputError, match="unknown task ethic_recal; did you mean: ethic_recall,"):
+        manager.match_tasks(["ethic_recal"])
+    (tmp_path / "ethic_recal").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert manager.match_tasks(["ethic_recal"]) == []
+    assert manager.match_tasks(["capitals"]) == []
 
 
 @pytest.mark.usefixtures("published")

@@ -7,6 +7,7 @@ without it, and one warning is logged.
 """
 
 import contextlib
+import difflib
 import functools
 import inspect
 import itertools
@@ -167,11 +168,29 @@ def _loading_before_the_model(match: _Function) -> _Function:
         names: list[str] = match(self, task_list)
         # Other programs and `lm_eval validate` may match names only to list them.
         if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
+            if not names:
+                _refuse_misspelt_tasks(self, task_list)
             loaded = vars(self).setdefault(_LOADED, {})
             loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self._entry, name)}
         return names
 
     return match_tasks
+
+
+def _refuse_misspelt_tasks(manager: Any, words: Sequence[str]) -> None:
+    """End the run if a word is most similar to one of our names; lm-eval would show a traceback and no hint.
+
+    Raises:
+        InputError: the word names no task.
+    """
+    for word in words:
+        near = difflib.get_close_matches(word, getattr(manager, "all_tasks", ()), n=3, cutoff=0.8)
+        if near and _holds_ours(manager._entry, near[0]) and not Path(word).is_dir():
+            from long_context_tasks.hosts.messages import end_in_one_line
+            from long_context_tasks.schema import InputError
+
+            end_in_one_line()
+            raise InputError(f"unknown task {word}; did you mean: {', '.join(near)}?")
 
 
 def _taking_loaded_tasks(load: _Function) -> _Function:
