@@ -20,7 +20,7 @@ def check_opencompass() -> None:
         shown = "; ".join(lost[:3]) + ("; ..." if len(lost) > 3 else "")
         raise InputError(
             f"long_context_tasks does not know this version of OpenCompass, which lacks {shown}: "
-            "pip install 'opencompass>=0.5.4,<0.6'"
+            "pip install opencompass==0.5.4"
         )
 
 
