@@ -33,6 +33,7 @@ from long_context_tasks.corpora.chapters import (
 from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.headings import (
     Heading,
+    count_in,
     heading_of,
     is_closing,
     is_contents,
@@ -85,6 +86,15 @@ _NOTE = re.compile(
 )
 _NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
 _NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
+# Numbers of notes: "word1", "word¹", "word (1)".
+_NOTE_NUMBERS = tuple(
+    map(
+        re.compile,
+        (r"(?<=[^\W\d_])(\d{1,3})(?!\w)", r"(?<=\S)([⁰¹²³⁴-⁹]{1,3})", r"(?<=\S)[ \t]?\((\d{1,3})\)"),
+    )
+)
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_FEWEST_MARKED, _SHARE_OF_MARKED, _MOST_BETWEEN_MARKS = 8, 0.8, 5
 # Between its mark and the note; a note after a large gap may belong to any part of the text.
 _MOST_BLOCKS_BEFORE_NOTE = 6
 _LARGE_GAP = 3  # blank lines
@@ -254,7 +264,7 @@ def clean(text: str, book_id: str = "", title: str = "") -> Book:
     """
     plain_text = without_markup(text)
     body, marked = between_markers(plain_text)
-    printed = without_asides(body)
+    printed = without_asides(_with_marked_notes(body))
     with_pages = to_blocks(printed)
     blocks = separate_run_in(without_pages(with_pages))
     header = _TITLE.search(plain_text, 0, 20_000)
@@ -294,6 +304,19 @@ def clean(text: str, book_id: str = "", title: str = "") -> Book:
         (*_number_doubts([*above, *headings]), *_part_doubts(blocks, more)),
         {reason: removed[reason] for reason in REASONS},
     )
+
+
+def _with_marked_notes(text: str) -> str:
+    """Put numbers in square brackets that follow words and count through a text, because they are marks of notes."""
+    for numbers in _NOTE_NUMBERS:
+        found = [*numbers.finditer(text)]
+        values = [int(match[1].translate(_SUPERSCRIPTS)) for match in found]
+        counted = count_in(values, again=True, step=_MOST_BETWEEN_MARKS)
+        if len(counted) >= max(_FEWEST_MARKED, _SHARE_OF_MARKED * len(found)) and 2 * (
+            found[counted[-1]].start() - found[counted[0]].start()
+        ) > len(text):
+            text = numbers.sub(r"[\1]", text)
+    return text
 
 
 def _count(text: str) -> int:

@@ -72,6 +72,7 @@ _OF_PAGES = "0123456789[]"
 _NUMBER = re.compile(
     r"[\s\[({\-–—|]*(?:(?:page|pg|p)\.?\s*)?(?P<number>\d{1,4})[\s\])}.\-–—|]*", re.IGNORECASE
 )
+_MISREAD_PAGE = re.compile(r"\d{1,3}[A-Z?]|[lISOQB]\d{1,2}")  # "1S" for "15"
 _FEWEST_NUMBERS = 4
 _SHARE = 0.6  # of the numbers on lines of their own that count up
 _CUTTING = 0.2  # of them that are within a sentence
@@ -181,7 +182,9 @@ def without_pages(blocks: list[Block]) -> list[Block]:
 
 def is_page_number(block: Block) -> bool:
     """Return whether a block is a number, perhaps with the word "page"."""
-    return len(block.lines) == 1 and bool(_NUMBER.fullmatch(block.text))
+    return len(block.lines) == 1 and bool(
+        _NUMBER.fullmatch(block.text) or _MISREAD_PAGE.fullmatch(block.text)
+    )
 
 
 def _cuts(blocks: Sequence[Block], i: int, k: int) -> bool:

@@ -1,6 +1,6 @@
 """Recognise a heading of a printed book by its words: "CHAPTER XII", "Dritter Theil", "IV. The Preparation", "EPILOGUE".
 
-This file looks at one block at a time: it reads a number, Arabic, Roman or in words of thirteen languages, with or without a keyword
+This file looks at one block at a time: it reads a number, Arabic, Roman or in words of fourteen languages, with or without a keyword
 such as "chapter". A number without a keyword is only a candidate: "VII" is a heading in a rising series and
 a list item or a page number otherwise, which :mod:`long_context_tasks.corpora.chapters` decides for the whole book.
 The words are data in ``headings.yaml``.

@@ -136,7 +136,7 @@ def test_keywords_that_are_not_listed(shape: str, language: str) -> None:
 @pytest.mark.parametrize(
     ("line", "value"),
     [
-        ("Chapter Forty-seven", 47), ("Siebenundvierzigstes Kapitel", 47), ("HUSZONHETEDIK FEJEZET", 27), ("Ötödik fejezet", 5), ("Kahdeskymmenes ensimmäinen luku", 21), ("Kapitel einundsechzig", 61), ("Chapitre cinquante et unième", 51),
+        ("Chapter Forty-seven", 47), ("Siebenundvierzigstes Kapitel", 47), ("HUSZONHETEDIK FEJEZET", 27), ("Caput decimum quartum", 14), ("Ötödik fejezet", 5), ("Kahdeskymmenes ensimmäinen luku", 21), ("Kapitel einundsechzig", 61), ("Chapitre cinquante et unième", 51),
         ("Chapitre soixante", 60), ("Capítulo trigésimo octavo", 38), ("Capítulo cincuenta y nueve", 59), ("Capítulo veintidós", 22),
         ("Capitolo ventitreesimo", 23), ("Capitolo trentesimo primo", 31), ("Capitolo quarantotto", 48), ("Capítulo vigésimo sétimo", 27),
         ("Capítulo quarenta e dois", 42), ("Drie-en-dertigste hoofdstuk", 33), ("Vijf en veertigste Hoofdstuk", 45), ("Trettiosjunde kapitlet", 37),

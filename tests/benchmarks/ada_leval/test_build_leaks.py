@@ -57,6 +57,69 @@ def test_page_numbers_within_paragraphs_stop_the_build(tmp_path, page):
     assert_refused(tmp_path, novel)
 
 
+MARKS = [
+    "1{arabic}S",
+    "[fol. {arabic}r]",
+    "CHAPTER {misread}",
+    "Kapitola {czech}",
+    "«{roman}»",
+    "{letter}. {text}",
+    "{text} CHAPTER {roman}",
+    "{first}. {roman}. {rest}",
+    "{first}|{page}| {rest}",
+    "{first}{page} {rest}",
+]
+
+
+@pytest.mark.parametrize("form", MARKS)
+def test_no_two_parts_show_marks_of_unknown_forms(tmp_path, form):
+    novel = paragraphs(300, 3)
+    czech = [
+        "první",
+        "druhá",
+        "třetí",
+        "čtvrtá",
+        "pátá",
+        "šestá",
+        "sedmá",
+        "osmá",
+        "devátá",
+        "desátá",
+        "jedenáctá",
+        "dvanáctá",
+    ]
+    for i in range(12):
+        place = 25 * i
+        first, _, rest = novel[place].partition(" ")
+        spelled = {"roman": ROMAN[i], "misread": ROMAN[i].replace("II", "H") + "n.", "czech": czech[i]}
+        pages = {"arabic": i + 1, "page": 9 * i + 12, "letter": "ABCDEFGHIJKL"[i]}
+        told = form.format(**spelled, **pages, text=novel[place], first=first, rest=rest)
+        novel[place : place + 1] = [told] if "{text}" in form or "{rest}" in form else [told, novel[place]]
+    out = tmp_path / "ada_leval_tsort"
+    build("ada_leval_tsort", write_books(tmp_path, {"b": novel}), TSortSettings((2000,), stride=1), out)
+    cases = CaseSet.read(out, "ada_leval_tsort_2k")
+    marked = {text for text in novel if text not in paragraphs(300, 3)}
+    for case in cases.cases:
+        text, inputs = cases.documents[case.document], case.inputs
+        parts = [text[a:b].split("\n\n") for a, b in (inputs["before"], *inputs["segments"], inputs["after"])]
+        assert sum(not marked.isdisjoint(part) for part in parts) < 2
+
+
+@pytest.mark.parametrize(("every", "left"), [(30, True), (4, False)])
+def test_passages_with_lines_that_may_be_titles_are_skipped_unless_few_are_left(tmp_path, every, left):
+    novel = paragraphs(300, 3)
+    titles = [f"{chr(65 + place // 26)}{chr(97 + place % 26)} Mill" for place in range(300 // every)]
+    for place, title in reversed([*enumerate(titles)]):
+        novel.insert(every * place + 3, title)
+    out = tmp_path / "ada_leval_tsort"
+    build("ada_leval_tsort", write_books(tmp_path, {"b": novel}), TSortSettings((2000,), stride=1), out)
+    cases = CaseSet.read(out, "ada_leval_tsort_2k")
+    spans = [(each.inputs["before"], *each.inputs["segments"], each.inputs["after"]) for each in cases.cases]
+    told = [[cases.documents["b"][a:b] for a, b in parts] for parts in spans]
+    shown = [sum(any(title in part for title in titles) for part in parts) for parts in told]
+    assert (max(shown) < 2) == left
+
+
 def assert_refused(folder, novel):
     source = write_books(folder, {"b": novel})
     with pytest.raises(

@@ -1,0 +1,130 @@
+"""Find paragraphs that may reveal the order of a book although they are of no form that is known.
+
+Nothing shows that they are headings, so that they never stop a build; passages with two of them are only skipped.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+
+from long_context_tasks.benchmarks.ada_leval.build.leaks import Leak
+from long_context_tasks.corpora.books import Book
+from long_context_tasks.corpora.headings import (
+    MOST,
+    Numbered,
+    any_keyword,
+    count_in,
+    folded,
+    months,
+    numeral_at,
+    plain,
+    series_in,
+)
+from long_context_tasks.corpora.printed_text import ends_paragraph, ends_sentence, is_capitals
+
+_SPEECH = "\"'“‘«„»-–—"
+_LONGEST_LINE = 120  # characters
+_MOST_WORDS, _FEW_WORDS = 12, 5
+_FEWEST_TENTHS = 4  # tenths of a book with a member of a series
+_NUMERAL_LIKE = re.compile(r"[\W_]*(?:[IVXLCYTHNMivxlcjnm1Ⅰ-ↈ]{1,6}|\w)[\W_]*")  # "Vm." for "VIII."
+_SPOKEN_NUMERAL = re.compile(r"[\W_]+(?:[IVXLC]+|\d+)[^\w.?!…]+")
+_LEADING = re.compile(r"\d{1,4} [A-ZÀ-ÞА-ЯЁ]|\d{1,2}\.\d{1,2}\b")  # "214 The room", "1.2 The room"
+_MISREAD = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[lISOQB])[\dlISOQB]{2,4}(?!\S)")  # "1S" for "15"
+_INSIDE = re.compile(r"(?<!\w)(?:[IVXLC]+|\d{1,3})(?!\w)|(?<=[^\W\d])\d{1,3}(?!\w)|\d{1,4}|[⁰¹²³⁴-⁹]+")
+_LETTER = re.compile(r"[(\[]?([A-Za-z])[.):\]] ")  # "A. The room"
+_WORD_BEFORE = re.compile(r"([^\W\d_]{2,15})[.,]? $")
+_WORD_AFTER = re.compile(r"[.,]? ([^\W\d_]{2,15})")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+# Minimum number of members of a series, share of the numbers with its shape, and most from one to the next.
+_CHAPTERS, _PAGES = (4, 0.6, 2), (8, 0.8, 20)
+_APART = 100  # words between members, the median
+
+
+def find_marks(book: Book) -> tuple[list[Leak], list[Leak]]:
+    """Return the paragraphs with a mark that may count in an unknown way, and other short lines that are no sentences.
+
+    A mark is a short line with digits or a keyword next to at most one other word; looks like a misread numeral; begins as others
+    do all over the book; or is part of a series within paragraphs.
+    """
+    marks = {place: _leak(book, place) for place in _inside(book)}
+    lines: dict[str, list[Leak]] = defaultdict(list)
+    for place, text in enumerate(book.paragraphs):
+        words = text.split() if len(text) <= _LONGEST_LINE else []
+        spoken = text[:1] in _SPEECH
+        if _MISREAD.search(text) or _LEADING.match(text) or (len(words) <= 2 and _is_mark(words, spoken)):
+            marks[place] = _leak(book, place)
+        elif 0 < len(words) <= _MOST_WORDS and not spoken and _is_open(text):
+            lines[words[0] if len(words) <= _FEW_WORDS else ""].append(_leak(book, place))
+    for first, same in list(lines.items()):
+        spread = _tenths(book, [leak.paragraph for leak in same]) >= _FEWEST_TENTHS
+        if first and spread and len({leak.text for leak in same}) >= MOST * len(same):
+            marks |= {leak.paragraph: leak for leak in lines.pop(first)}
+    return [*marks.values()], [leak for same in lines.values() for leak in same]
+
+
+def _leak(book: Book, place: int) -> Leak:
+    return Leak(place, book.paragraphs[place][:60], told=True)
+
+
+def _tenths(book: Book, places: Sequence[int]) -> int:
+    return len({10 * place // len(book.paragraphs) for place in places})
+
+
+def _is_mark(words: Sequence[str], spoken: bool) -> bool:
+    """Return whether at most two words may be a number, such as "1S", "[fol. 12r]", "CHAPTER Vm." or "Im Mai."."""
+    text = " ".join(words)
+    if spoken or not words:
+        return _SPOKEN_NUMERAL.fullmatch(text) is not None
+    if any(character.isdigit() for character in text):
+        return True
+    counts = _NUMERAL_LIKE.fullmatch(text) or any_keyword(words[0].title()) or plain(words[-1]) in months()
+    return bool(counts) and text[-1] not in "?!:"
+
+
+def _is_open(text: str) -> bool:
+    """Return whether a short paragraph has no mark at the end of a sentence, or no small letters."""
+    return (text[0].isupper() and not ends_paragraph(text) and text[-1] != ",") or is_capitals(text)
+
+
+def _inside(book: Book) -> Iterator[int]:
+    """Yield the paragraphs with the members of a series of numbers within the text, such as pages or marks of notes."""
+    shapes: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for place, text in enumerate(book.paragraphs):
+        for shape, value in _numbers(text):
+            shapes[shape].append((place, value))
+    words = [0, *accumulate(text.count(" ") + 1 for text in book.paragraphs)]
+    for shape, same in shapes.items():
+        fewest, share, step = _PAGES if shape[0] == "<" else _CHAPTERS
+        values = [value for _, value in same]
+        # "I" is a word too.
+        counted = series_in(values) if shape == "#" else count_in(values, again=step == 2, step=step)
+        if len(counted) >= max(fewest, share * len(same)):
+            places = [same[i][0] for i in counted]
+            apart = median(words[b] - words[a] for a, b in pairwise(places)) >= _APART
+            if apart and _tenths(book, places) >= _FEWEST_TENTHS:
+                yield from places
+
+
+def _numbers(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each number in a text with its shapes: the word next to it, or for digits the characters around them."""
+    if letter := _LETTER.match(text):
+        yield "letter", ord(letter[1].lower())
+    for found in _INSIDE.finditer(text):
+        before, after = text[max(0, found.start() - 20) : found.start()], text[found.end() : found.end() + 20]
+        digits = found[0].translate(_SUPERSCRIPTS)
+        number = Numbered(int(digits), "arabic", 0) if digits.isdecimal() else numeral_at(found[0])
+        if number is None:
+            continue
+        if number.kind == "arabic":
+            sides = ("a" if side.isalpha() else side for side in (before[-1:], after[:1]))
+            yield "<" + "#".join(sides) + "^" * (digits != found[0]), number.value
+        elif not before or ends_sentence(before.rstrip()):
+            yield "#", number.value
+        if len(after) < 3:
+            yield "end", number.value
+        if word := _WORD_BEFORE.search(before):
+            yield f"{folded(word[1])} #", number.value
+        if word := _WORD_AFTER.match(after):
+            yield f"# {folded(word[1])}", number.value
