@@ -90,7 +90,11 @@ _NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 _NOTE_NUMBERS = tuple(
     map(
         re.compile,
-        (r"(?<=[^\W\d_])(\d{1,3})(?!\w)", r"(?<=\S)([⁰¹²³⁴-⁹]{1,3})", r"(?<=\S)[ \t]?\((\d{1,3})\)"),
+        (
+            r"(?:(?<=[^\W\d_])|(?<=[^\W\d_][.,;!?»”]))(\d{1,3})(?!\w)",
+            r"(?<=\S)([⁰¹²³⁴-⁹]{1,3})",
+            r"(?<=\S)[ \t]?\((\d{1,3})\)",
+        ),
     )
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
@@ -682,7 +686,8 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
             if opens:
                 chapters.append(len(paragraphs))
                 opens = False
-            elif not ends_paragraph(paragraphs[-1]) and (
+            # A page may end behind a semicolon.
+            elif not ends_paragraph(paragraphs[-1].rstrip(";" if cut else "")) and (
                 text == "I" or (cut and (text[0].islower() or text[0] == ","))
             ):
                 # A picture, a page number or a word on a line of its own had cut the paragraph in two.

@@ -752,7 +752,9 @@ def _title_line(layout: Layout, i: int, kinds: Set[str] | None = None) -> str:
     if i + 1 >= len(layout.blocks) or (kinds is not None and layout.headings[i - 1].style not in kinds):
         return ""
     block, text = layout.blocks[i], bare(layout.blocks[i].text)
-    most = min(_MOST_PLAIN_TITLE_WORDS, layout.blocks[i + 1].size - 1)
+    # A story with many short paragraphs may begin with one too.
+    below = max(each.size for each in layout.blocks[i + 1 : i + 4])
+    most = min(_MOST_PLAIN_TITLE_WORDS if kinds is None else _MOST_SHORT_WORDS, below - 1)
     short = len(block.lines) == 1 and block.size <= most and not text[:1].islower()
     return block.text if short and text[:1] not in f"{QUOTES}„—–-(" and text[-1:] not in ",;:—-" else ""
 

@@ -226,6 +226,15 @@ def test_short_lines_below_most_numbers_are_titles(titled: int) -> None:
     assert sum(text.startswith("Noch ein") for text in kept) == (titled if titled < 10 else 0)
 
 
+def test_titles_above_short_first_paragraphs_go() -> None:
+    chapters = [[*(["She saw it."] if seed % 2 else []), *paragraphs(6, seed)] for seed in range(8)]
+    heads = [
+        f"Kapitel {place}\n\nI was a wonder in {'abcdefgh'[place - 1]}!\n\n{told(chapter)}"
+        for place, chapter in enumerate(chapters, 1)
+    ]
+    assert list(clean("\n\n".join(heads)).paragraphs) == [text for chapter in chapters for text in chapter]
+
+
 def test_a_first_sentence_is_kept_if_titles_stand_beside_the_numbers() -> None:
     titles = [
         "Voyage",
