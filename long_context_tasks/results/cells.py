@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -63,6 +64,11 @@ class Cell:
     settings: str = "{}"  # settings that differ from the defaults, as JSON
     points_metrics: frozenset[str] = frozenset()  # those of metric and official that are points of a scale
 
+    @cached_property
+    def state(self) -> str:
+        """Everything about the cell, for the keys of what is made from it."""
+        return repr(self)
+
     @property
     def place(self) -> tuple[Any, ...]:
         """The place of the task in tables: its :data:`ORDER`, so that 4k comes before 16k."""
@@ -84,9 +90,9 @@ def cells_of(collection: Collection) -> list[Cell]:
     key = pl.struct(pl.col(name).cast(pl.String()).fill_null("") for name in _KEYS)
     numbered = collection.runs.with_columns(key.rank("dense").cast(pl.Int64()).alias("cell"))
     graded = _graded(collection)
-    runs = numbered.sort(_WHEN, maintain_order=True)
-    parts = runs.partition_by("cell", as_dict=True, maintain_order=True)
-    rows = {int(number): part.rows(named=True) for (number,), part in parts.items()}
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for row in numbered.sort(_WHEN, maintain_order=True).iter_rows(named=True):
+        rows.setdefault(row["cell"], []).append(row)
     keys = {number: _cell_key(collection, of_cell, graded) for number, of_cell in rows.items()}
     found = {number: collection.reuse.find(Cell, key) for number, key in keys.items()}
     missing = numbered.filter(

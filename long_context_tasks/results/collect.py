@@ -31,7 +31,7 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
-from long_context_tasks.results.reuse import NO_REUSE, Reuse, frame_bytes
+from long_context_tasks.results.reuse import NO_REUSE, Reuse, frame_bytes, whole
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
@@ -112,7 +112,7 @@ def collect_with_files(
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
     others: dict[OtherTask, None] = {}
-    sourced = _without_duplicates(list(_evaluations_in(paths, problems, others)), problems)
+    sourced = _without_duplicates(list(_evaluations_in(paths, problems, others)), problems, reuse)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
     # Names depend on all judges: a name that several settings share needs digits.
@@ -230,11 +230,13 @@ def _evaluations_in(
             yield from ((source, evaluation) for evaluation in judged)
 
 
-def _without_duplicates(sourced: Iterable[_Sourced], problems: list[str]) -> dict[str, _Sourced]:
+def _without_duplicates(
+    sourced: Iterable[_Sourced], problems: list[str], reuse: Reuse
+) -> dict[str, _Sourced]:
     """Return the evaluations by key of the run; of copies with different numbers the more complete one counts, and a problem is added."""
     chosen: dict[str, _Sourced] = {}
     for copy in sourced:
-        key = run_key(copy[1])
+        key = run_key(copy[1], reuse)
         before = chosen.setdefault(key, copy)
         # As text, because NaN does not equal itself.
         if before is copy or repr(sorted(before[1].numbers.items())) == repr(sorted(copy[1].numbers.items())):
@@ -304,23 +306,28 @@ def _same_scores(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     )
 
 
-def run_key(evaluation: Evaluation) -> str:
+def run_key(evaluation: Evaluation, reuse: Reuse = NO_REUSE) -> str:
     """Return sixteen digits that identify a run with one judge and are the same for every copy of its files."""
     run = evaluation.run
-    digest = hashlib.sha256()
-    # Only size and both ends of each file: logs hold gigabytes of prompts.
-    for path in run.files:
-        try:
-            with path.open("rb") as file:
-                size = path.stat().st_size
-                digest.update(size.to_bytes(8, "big") + file.read(_ENDS))
-                file.seek(max(size - _ENDS, 0))
-                digest.update(file.read())
-        except OSError:
-            digest.update(b"unreadable")  # reading its cases reports the reason
-    parts = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(evaluation)]
+    try:
+        ends = reuse.digest(run.files, _both_ends)
+    except OSError:
+        ends = "unreadable"  # reading its cases reports the reason
+    parts = [run.host, run.model, run.task, run.made, run.label, ends, _label(evaluation)]
     text = json.dumps([*parts, json_value(run.options)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _both_ends(paths: Sequence[Path]) -> str:
+    """Return a hash of the size and both ends of each file, because logs hold gigabytes of prompts."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            digest.update(size.to_bytes(8, "big") + file.read(_ENDS))
+            file.seek(max(size - _ENDS, 0))
+            digest.update(file.read())
+    return digest.hexdigest()
 
 
 def _label(evaluation: Evaluation) -> str:
@@ -345,7 +352,7 @@ class _Reader:
     def read(self, key: str, evaluation: Evaluation, label: str) -> TidyRun:
         """Return a run as rows."""
         before = _states(evaluation)
-        content = _content(key, evaluation, self._reuse) if self._reuse.enabled and before else ""
+        content = _content(key, evaluation, before, self._reuse) if self._reuse.enabled and before else ""
         paged = not self._pages or self._pages.find(key, evaluation, content)
         run = self._kept(content, label) if content and paged else None
         if run is not None:
@@ -406,7 +413,7 @@ def _states(evaluation: Evaluation) -> list[tuple[int, ...]]:
     return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in states]
 
 
-def _content(key: str, evaluation: Evaluation, reuse: Reuse) -> str:
+def _content(key: str, evaluation: Evaluation, states: Sequence[tuple[int, ...]], reuse: Reuse) -> str:
     """Return a hash of everything from which the scores and cases of a run are read; empty if they must be read each time."""
     run = evaluation.run
     # The card of a host's own task is the user's file.
@@ -416,9 +423,9 @@ def _content(key: str, evaluation: Evaluation, reuse: Reuse) -> str:
     stated = [getattr(evaluation, name) for name in _STATED]
     try:
         # Reading refuses a long line at once, which may be a hole of terabytes.
-        if max(path.stat().st_size for path in _files(evaluation)) > MOST_BYTES:
+        if max(size for _, size, *_ in states) > MOST_BYTES:
             return ""
-        files = reuse.digests(_files(evaluation))
+        files = reuse.digest(_files(evaluation), whole)
     except OSError:
         return ""  # reading the cases reports the reason
     text = json.dumps([key, files, given, stated], sort_keys=True, default=str)

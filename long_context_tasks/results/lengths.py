@@ -83,7 +83,7 @@ def family_lengths(
         key: collection.key(
             _Outcomes,
             [run for cell in lengths.values() for run in cell.runs],
-            [repr(cell) for cell in lengths.values()],
+            [cell.state for cell in lengths.values()],
             [chance.get(cell.task) for cell in lengths.values()],
             threshold,
         )

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
@@ -42,6 +42,7 @@ class Reuse:
     def __init__(self, path: Path | None = None) -> None:
         self._path, self._new, self._used = path, dict[bytes, bytes](), set[bytes]()
         self._size = 0  # bytes of the new values
+        self._hour = int(time.time()) // 3600  # of use; values used in the earliest hours go first
         self._table: sqlite3.Connection | None = None
         if path is None:
             return
@@ -67,11 +68,12 @@ class Reuse:
         found = self._new.get(key)
         if found is None and self._table is not None:
             with self._errors():
-                rows = self._table.execute("SELECT value FROM kept WHERE key = ?", (key,)).fetchall()
-                found = rows[0][0] if rows else None
+                rows = self._table.execute("SELECT value, used FROM kept WHERE key = ?", (key,)).fetchall()
+                found, used = rows[0] if rows else (None, 0)
+                if used != self._hour:  # writing it takes as long as writing the value
+                    self._used.add(key)
         if not isinstance(found, bytes) or _checksum(value := found[_CHECKSUM:]) != found[:_CHECKSUM]:
             return None
-        self._used.add(key)
         return value
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -91,24 +93,26 @@ class Reuse:
             # In Python's JSON, because other JSON has no NaN.
             self.put(key, json.dumps(_adapter(kind).dump_python(value, mode="json")).encode())
 
-    def digests(self, paths: Sequence[Path]) -> list[str]:
-        """Return a hash of the content of each file.
+    def digest(self, paths: Sequence[Path], compute: Callable[[Sequence[Path]], str]) -> str:
+        """Return what a function computes from the content of files.
 
         Files are not read again while their time of change, which no program can set back, and the rest of their state stay.
 
         Raises:
             OSError: a file cannot be read.
         """
+        if not self.enabled:
+            return compute(paths)
         now, stats = time.time(), [path.stat() for path in paths]
         states = [_state(found) for found in stats]
-        key = self.key("digests", [str(path.absolute()) for path in paths], states)
+        key = self.key("digest", compute.__name__, [str(path.absolute()) for path in paths], states)
         known = self.get(key)
         if known is not None:
-            return known.decode().split()
-        made = [_digest(path) for path in paths]
-        settled = now - max(found.st_ctime for found in stats) > _SETTLED
+            return known.decode()
+        made = compute(paths)
+        settled = now - max((found.st_ctime for found in stats), default=0.0) > _SETTLED
         if settled and [_state(path.stat()) for path in paths] == states:
-            self.put(key, " ".join(made).encode())
+            self.put(key, made.encode())
         return made
 
     def save(self) -> None:
@@ -120,9 +124,8 @@ class Reuse:
 
     def _write(self, table: sqlite3.Connection) -> None:
         table.execute("BEGIN IMMEDIATE")
-        [[turn]] = table.execute("SELECT ifnull(max(used), 0) + 1 FROM kept").fetchall()
-        table.executemany("UPDATE kept SET used = ? WHERE key = ?", [(turn, key) for key in self._used])
-        rows = [(key, turn, value) for key, value in self._new.items()]
+        table.executemany("UPDATE kept SET used = ? WHERE key = ?", [(self._hour, key) for key in self._used])
+        rows = [(key, self._hour, value) for key, value in self._new.items()]
         table.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
         table.execute(
             "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(length(value)) OVER (ORDER BY used DESC, key) AS size"
@@ -187,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 def _checksum(value: bytes) -> bytes:
-    return hashlib.blake2b(value, digest_size=_CHECKSUM).digest()
+    return hashlib.sha256(value).digest()[:_CHECKSUM]
 
 
 def frame_bytes(frame: pl.DataFrame) -> bytes:
@@ -198,6 +201,11 @@ def frame_bytes(frame: pl.DataFrame) -> bytes:
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def whole(paths: Sequence[Path]) -> str:
+    """Return hashes of the content of each file."""
+    return " ".join(map(_digest, paths))
 
 
 def _digest(path: Path) -> str:

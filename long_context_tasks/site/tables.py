@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -235,6 +236,11 @@ class Breakdown:
     # The label's values with the mean over their turns, in display order.
     groups: Sequence[tuple[str, Mean]]
 
+    @cached_property
+    def state(self) -> str:
+        """Everything about the breakdown, for the keys of what is made from it."""
+        return repr((self.cell.runs, self.label, self.groups))
+
     @property
     def top(self) -> float:
         ends = [end for _, mean in self.groups for end in (mean.value, mean.high) if math.isfinite(end)]
@@ -259,7 +265,7 @@ def label_breakdowns(
         benchmark: {name: label.values for name, label in described.items()}
         for benchmark, described in (labels or {}).items()
     }
-    keys = [collection.key(_Groups, cell.runs, repr(cell), orders.get(cell.benchmark, {})) for cell in cells]
+    keys = [collection.key(_Groups, cell.runs, cell.state, orders.get(cell.benchmark, {})) for cell in cells]
     found: list[_Groups | None] = [collection.reuse.find(_Groups, key) for key in keys]
     missing = [place for place, groups in enumerate(found) if groups is None]
     # Task by task, because the turns of all cells need much memory.

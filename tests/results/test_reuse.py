@@ -245,12 +245,12 @@ def test_only_a_file_that_has_settled_is_not_read_again(
     monkeypatch.setattr(reuse, "_digest", lambda path: (read.append(path), digest(path))[1])
     file, store = tmp_path / "samples.jsonl", Reuse(tmp_path / "kept.sqlite")
     file.write_bytes(b"1")
-    first = store.digests([file])
-    assert store.digests([file]) == first and len(read) == (1 if settled else 2)
+    first = store.digest([file], reuse.whole)
+    assert store.digest([file], reuse.whole) == first and len(read) == (1 if settled else 2)
     before = file.stat()
     file.write_bytes(b"2")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert store.digests([file]) != first
+    assert store.digest([file], reuse.whole) != first
 
 
 def test_the_state_of_the_data_changes_with_a_file(
@@ -270,15 +270,14 @@ def test_the_state_of_the_data_changes_with_a_file(
 
 def test_the_values_used_last_stay_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reuse, "_MOST_BYTES", 2_500)
-    store = Reuse(tmp_path / "kept.sqlite")
-    keys = [store.key("test", n) for n in range(3)]
-    for key in keys[:2]:
-        store.put(key, b"x" * 1_000)
+    keys = [Reuse().key("test", n) for n in range(3)]
+    for hour, (used, made) in enumerate([((), keys[:1]), ((), keys[1:2]), (keys[:1], ()), ((), keys[2:])]):
+        monkeypatch.setattr(reuse.time, "time", lambda hour=hour: 3_600.0 * hour)
+        store = Reuse(tmp_path / "kept.sqlite")
+        assert all(map(store.get, used))
+        for key in made:
+            store.put(key, b"x" * 1_000)
         store.save()
-    assert store.get(keys[0])
-    store.save()
-    store.put(keys[2], b"y" * 1_000)
-    store.save()
     assert [store.get(key) is not None for key in keys] == [True, False, True]
 
 

@@ -372,7 +372,9 @@ def _first_row(path: Path) -> dict[str, Any] | None:
     """Return the first prediction; None if it is missing or not an object."""
     try:
         with path.open("rb") as file:
-            events = ijson.parse(shallow(ijson.basic_parse(file, use_float=True)))
+            # A small buffer, because all of it is parsed before the first row.
+            parsed = ijson.basic_parse(file, buf_size=1 << 12, use_float=True)
+            events = ijson.parse(shallow(parsed))
             rows: Iterator[tuple[str, Any]] = ijson.kvitems(events, "")
             _, row = next(rows, (None, None))
     except ijson.JSONError:
@@ -388,7 +390,9 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _result(path: Path) -> dict[str, Any]:
-    row = loads(content_of(path))
+    # The details are nearly the whole file. Line breaks inside texts are escaped, so that these lines are no part of a text.
+    head, mark, rest = content_of(path).partition(b'\n    "details": [\n')
+    row = loads(head + mark + rest[rest.find(b"\n    ]") :] if mark else head)
     if not isinstance(row, dict):
         raise ValueError("not an object")
     row.pop("details", None)
