@@ -268,7 +268,7 @@ def clean(text: str, book_id: str = "", title: str = "") -> Book:
     """
     plain_text = without_markup(text)
     body, marked = between_markers(plain_text)
-    printed = without_asides(_with_marked_notes(body))
+    printed = _with_marked_notes(without_asides(body))
     with_pages = to_blocks(printed)
     blocks = separate_run_in(without_pages(with_pages))
     header = _TITLE.search(plain_text, 0, 20_000)

@@ -72,6 +72,7 @@ _OF_PAGES = "0123456789[]"
 _NUMBER = re.compile(
     r"[\s\[({\-–—|]*(?:(?:page|pg|p)\.?\s*)?(?P<number>\d{1,4})[\s\])}.\-–—|]*", re.IGNORECASE
 )
+_NOTE_MARK = re.compile(r"(?<=\S) ?(\[\d{1,3}\])")
 _MISREAD_PAGE = re.compile(r"\d{1,3}[A-Z?]|[lISOQB]\d{1,2}")  # "1S" for "15"
 _FEWEST_NUMBERS = 4
 _SHARE = 0.6  # of the numbers on lines of their own that count up
@@ -205,7 +206,12 @@ def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
 
 def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
     """Move numbers that share a block with the story to blocks of their own if they count through the book."""
-    found = {i: run_in for i, block in enumerate(blocks) if (run_in := run_in_number(block))}
+    marks = {mark for block in blocks if "[" in block.text for mark in _NOTE_MARK.findall(block.text)}
+    found = {
+        i: run_in
+        for i, block in enumerate(blocks)
+        if (run_in := run_in_number(block)) and not block.text.startswith(tuple(marks))
+    }
     found = {
         i: run_in for i, run_in in found.items() if not run_in[3] or _may_be_told(blocks[i], *run_in[2:])
     }

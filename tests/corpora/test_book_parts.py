@@ -89,7 +89,7 @@ def test_notes_with_round_brackets_go_with_their_marks(at_the_end: bool) -> None
         number = place // 6 + 1
         told.append(f"{text[:-1]} ({number})." if place % 6 == 0 else text)
         if place % 6 == 0:
-            (notes if at_the_end else told).append(f"({number}) See the Journal of {1800 + place}.")
+            (notes if at_the_end else told).append(f"({number}) {paragraphs(1, place)[0]}")
     end = "NOTES\n\n" + "\n\n".join(notes) if at_the_end else ""
     story = clean(f"{START}\n\nCHAPTER I\n\n" + "\n\n".join(told) + f"\n\n\n\n{end}\n\n{END}\n")
     assert list(story.paragraphs) == novel
