@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from long_context_tasks.synthetic.document import LabelledText
-from long_context_tasks.synthetic.trials import Abstracts, Review, WrittenReview
+from long_context_tasks.synthetic.trials import CHARACTERS_PER_TOKEN, Abstracts, Review, WrittenStudy
 
 
 class Kind(NamedTuple):
@@ -30,16 +30,26 @@ def labels_of(document: LabelledText) -> set[str]:
     return {label for paragraph in document.paragraphs for label in paragraph.labels}
 
 
-def _of_review(review: WrittenReview) -> str:
-    studies = (f"ID: {one.id}\nTitle: {one.title}\nAbstract: {one.abstract}\n\n" for one in review.studies)
-    return f"{review.background}\n\n{''.join(studies)}"
+def _of_study(study: WrittenStudy) -> str:
+    return f"ID: {study.id}\nTitle: {study.title}\nAbstract: {study.abstract}\n\n"
+
+
+def _review(seed: int) -> Callable[[int], list[Any]]:
+    """Return a function that writes title, background and studies of so many tokens."""
+    review = Review(seed)
+
+    def written(tokens: int) -> list[Any]:
+        studies = review.studies.first(tokens * CHARACTERS_PER_TOKEN, lambda study: len(_of_study(study)))
+        return [review.title, review.background, *studies]
+
+    return written
 
 
 KINDS = {
     "abstracts": Kind(Abstracts, lambda document: document.paragraphs, text_of),
     "review": Kind(
-        Review,
-        lambda review: [review.title, review.background, *review.studies],
-        _of_review,
+        _review,
+        lambda review: review,
+        lambda review: "\n\n".join([review[1], "".join(map(_of_study, review[2:]))]),
     ),
 }

@@ -33,7 +33,7 @@ def _written(name: str) -> str:
 
 GOLDEN = {
     "abstracts": "0a88d755537331e5d5e77efb16a077e3959aa43e6e035c54d9fdb2ee9968c663",
-    "review": "1ce08c087c48a3d4458bacf4351f37b86a3bf9931454721611b4b6cc34d3c4c7",
+    "review": "cf663c3903f4082aede4bf4aad2899a855c66bab41a11f497cc769e2e039ba21",
     "forum": "e92c5bd34e52fb5dbe420087b52f9e211ac2e302b217844beb61f29dbf92f860",
     "meeting": "7b919c27947b9ebf7d532da43da557867462cf4958401133446a428f2ac7fced",
 }

@@ -9,7 +9,6 @@ that all comparisons of a study have the same outcome, from which its conclusion
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from math import atanh, ceil, erfc, exp, log, sqrt
 from random import Random
@@ -52,15 +51,6 @@ class WrittenStudy(NamedTuple):
     title: str
     abstract: str
     included: bool
-
-
-@dataclass(frozen=True)
-class WrittenReview:
-    """A systematic review with at least one included and one excluded study."""
-
-    title: str
-    background: str
-    studies: tuple[WrittenStudy, ...]
 
 
 class Features(NamedTuple):
@@ -430,7 +420,8 @@ def _tidy(text: str) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4.18  # mean over many texts, in cl100k tokens
-INCLUDED = 0.4  # fraction of studies that a review includes
+INCLUDED = 0.4  # fraction of studies that match the question of their topic
+_LEAST_INCLUDED, _MOST_INCLUDED = 0.3, 0.45  # fraction of studies that a review includes
 
 
 def _ids(random: Random) -> Iterator[str]:
@@ -443,37 +434,30 @@ def _ids(random: Random) -> Iterator[str]:
 
 
 class Review:
-    """An endless review generated from a seed, from which reviews of any length are taken."""
+    """An endless systematic review generated from a seed: title, background, and the studies screened for it.
+
+    A share of its own of the studies is included. Every place is as likely as any other to have an included
+    study, and four studies in a row are never all alike.
+    """
 
     def __init__(self, seed: int) -> None:
         writer = TrialWriter(stream(seed, "review"))
         topic = writer.topic()
         wanted = writer.criteria(topic)
-        self._background = writer.background(topic, wanted)
-        self._title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
-        self._studies = Growing(_studies(seed, writer, topic, wanted))
-
-    def __call__(self, tokens: int) -> WrittenReview:
-        """Return a review of the fewest studies (at least two) that reach a given token count.
-
-        A longer review extends the shorter one and has the same background. Only titles and abstracts count
-        as tokens.
-        """
-
-        def size(study: WrittenStudy) -> int:
-            return len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
-
-        studies = self._studies.first(tokens * CHARACTERS_PER_TOKEN, size, 2)
-        return WrittenReview(self._title, self._background, studies)
+        self.background = writer.background(topic, wanted)
+        self.title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
+        self.studies = Growing(_studies(seed, writer, topic, wanted))
 
 
 def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[WrittenStudy]:
     ids = _ids(Random(stream(seed, "review ids")))
-    # Whether the first study is included is random, so that its place reveals nothing.
-    first = writer.chance(0.5)
-    for number in count():
-        # The first two differ, so that the shortest review has a study of each kind.
-        included = writer.chance(INCLUDED) if number > 1 else first is (number == 0)
+    # The share varies from review to review; otherwise the number of included studies could be guessed.
+    share = _LEAST_INCLUDED + (_MOST_INCLUDED - _LEAST_INCLUDED) * writer.random()
+    # Systematic sampling: the included are spread evenly, from a random start.
+    reached = writer.random()
+    while True:
+        included = reached + share >= 1
+        reached = (reached + share) % 1
         title, abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
         yield WrittenStudy(next(ids), title, abstract.text, included)
 

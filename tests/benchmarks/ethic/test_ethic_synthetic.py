@@ -21,7 +21,7 @@ from long_context_tasks.benchmarks.ethic.synthetic import (
     questions_at,
     tokenizers_of,
 )
-from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
+from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute, filling
 from long_context_tasks.benchmarks.ethic.synthetic.maker import (
     GENRES,
     MadeCase,
@@ -65,7 +65,10 @@ def test_documents_that_make_no_case_never_run_out() -> None:
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
 
 
-def test_recall_writes_no_more_abstracts_than_its_length_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("task", "spare"), [("recall", 1), ("attribute", 5)])
+def test_few_more_abstracts_are_written_than_a_length_takes(
+    task: str, spare: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written: list[str] = []
     abstract = TrialWriter.abstract
 
@@ -77,8 +80,18 @@ def test_recall_writes_no_more_abstracts_than_its_length_takes(monkeypatch: pyte
     monkeypatch.setattr(TrialWriter, "abstract", counted)
     for number in range(5):
         written.clear()
-        shown = made_case("recall", 2000, number).paragraphs
-        assert len(shown) <= len(written) <= len(shown) + 1
+        shown = made_case(task, 2000, number).paragraphs
+        assert len(shown) <= len(written) <= len(shown) + spare
+
+
+@given(st.lists(st.integers(200, 600), min_size=60, max_size=60), st.integers(500, 8000))
+def test_abstracts_are_chosen_by_their_sizes(sizes: list[int], room: int) -> None:
+    places = iter(range(60))
+    chosen = filling(places, sizes.__getitem__, room, room // 160)
+    needed = next(places)
+    assert sum(sizes[place] for place in chosen) <= room
+    # At most five are needed after those that fit as they come.
+    assert sum(sizes[: needed - 5]) <= room and chosen == sorted({*chosen})
 
 
 def test_longer_tokens_than_those_of_cl100k_are_supplied(tmp_path: Path) -> None:

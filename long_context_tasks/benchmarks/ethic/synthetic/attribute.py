@@ -1,105 +1,85 @@
 """Make Attributing cases from synthetic reviews, which ask for the studies that a review includes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
+from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.attribute import OWN, ReviewTarget, review_draft
-from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
+from long_context_tasks.benchmarks.ethic.build.drafts import CaseDraft, shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import study_text
 from long_context_tasks.benchmarks.ethic.synthetic.maker import MadeCase, Maker, with_fillers
 from long_context_tasks.corpora.reviews import Review, Study
-from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.synthetic.document import Growing, Paragraph
 from long_context_tasks.tokens.chunks import Piece
 
-_SPARE_TOKENS = 5_000
-# Share of the abstracts' tokens that belong to included studies; the upper limit is that of cases from real
-# reviews.
-_LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
-# Maximum number of chosen and of other abstracts per kind considered for a swap.
-_SWAPPED = 60
+T = TypeVar("T")
+
+# Maximum number of abstracts that are written although those before them exceed the room.
+_SPARE = 4
 
 
 def attribute(maker: Maker) -> Sequence[MadeCase] | None:
-    # In cl100k tokens: a quarter more than the length, even if the length is measured in longer tokens.
-    length = int(maker.length * max(1.0, maker.scale()))
-    written = maker.writings.review(maker.seed)(length + length // 4 + _SPARE_TOKENS)
-    studies = tuple(Study(*study) for study in written.studies)
-    review = Review(
-        f"synthetic-review-{maker.seed}", written.title, written.background, studies, pubmed=False
-    )
-    texts = {study.id: study_text(study) for study in review.studies}
-    pieces = {name: Piece(text, maker.size(text)) for name, text in texts.items()}
+    written = maker.writings.review(maker.seed)
+    studies = Growing(Study(*study) for study in written.studies)
+    review = Review(f"synthetic-review-{maker.seed}", written.title, written.background, (), pubmed=False)
+
+    def size(study: Study) -> int:
+        return maker.size(study_text(study))
 
     def make(room: int) -> list[MadeCase] | None:
-        chosen = _choose(review, pieces, room, maker)
-        return None if chosen is None else [_case(maker, review, chosen, room)]
+        chosen = filling(studies, size, room, maker.slack // 2)
+        if not chosen:
+            return None
+        order = shuffled(len(chosen), maker.seed, "order", maker.length)
+        shown = replace(review, studies=tuple(chosen[place] for place in order))
+        return [_case(maker, shown, room - sum(map(size, chosen)))]
 
-    # An initial guess at the instruction's length, corrected by the search.
-    return maker.tuned(maker.length - maker.count(review.background) - 250, make)
+    instruction = maker.tokens(_draft(maker, review, {"": Piece("", 0)}))
+    made = maker.tuned(maker.length - instruction, make)
+    # Checked last: if abstracts were chosen by their labels, their lengths could reveal the labels.
+    if made and {*made[0].draft.gold} < {name for each in made[0].paragraphs for name in each.labels}:
+        return made
+    return None
 
 
-def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> MadeCase:
-    """Return the case with these abstracts in random order; fillers use up the remaining room."""
-    order = shuffled(len(chosen), maker.seed, "order", maker.length)
-    names = [list(chosen)[place] for place in order]
-    paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
-    left = room - sum(piece.tokens for piece in chosen.values())
+def _case(maker: Maker, review: Review, left: int) -> MadeCase:
+    """Return the case with the studies of a review; fillers use up the remaining room."""
+    paragraphs = [Paragraph(study_text(study), (study.id,)) for study in review.studies]
     paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.size, maker.fillers)
-    shown = {name: Piece(paragraph.text, 0) for name, paragraph in zip(names, paragraphs, strict=True)}
+    shown = {name: Piece(each.text, 0) for each in paragraphs for name in each.labels}
+    return MadeCase(_draft(maker, review, shown), tuple(paragraphs))
+
+
+def _draft(maker: Maker, review: Review, shown: Mapping[str, Piece]) -> CaseDraft:
     target = ReviewTarget(review, review.included, OWN)
-    draft = review_draft(review, target, shown, review.background, maker.length)
-    return MadeCase(replace(draft, id=maker.id), tuple(paragraphs))
+    return replace(review_draft(review, target, shown, review.background, maker.length), id=maker.id)
 
 
-def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker) -> dict[str, Piece] | None:
-    """Choose abstracts that nearly fill the room, a quarter to a half of them from included studies."""
-    sizes = {name: piece.tokens for name, piece in pieces.items()}
-    ids = [list(pieces)[place] for place in shuffled(len(pieces), maker.seed, "studies")]
-    right = [name for name in ids if name in review.included]
-    wrong = [name for name in ids if name not in review.included]
-    # The share of included studies varies from case to case; otherwise their number could be guessed.
-    [tenths, *_] = shuffled(11, maker.seed, "share")
-    share = _LEAST_RIGHT + (_MOST_RIGHT - _LEAST_RIGHT) * tenths / 10
-    # At least one study of each kind, even in the shortest context.
-    shortest = [[min(kind, key=lambda name: sizes[name])] for kind in (right, wrong)]
-    chosen = first_that_fit(right, sizes, share * room) or shortest[0]
-    chosen += first_that_fit(wrong, sizes, room - sum(sizes[name] for name in chosen)) or shortest[1]
-    chosen = filled_by_swap(chosen, (right, wrong), sizes, room, maker.slack // 2)
-    kinds = {name in review.included for name in chosen}
-    if kinds != {True, False} or sum(sizes[name] for name in chosen) > room:
-        return None
-    return {name: pieces[name] for name in chosen}
+def filling(items: Iterable[T], size: Callable[[T], int], room: int, slack: int) -> list[T]:
+    """Return items that leave at most ``slack`` of the room free, or as little as a few more items allow.
 
-
-def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
-    """Return the longest prefix whose total size does not exceed the room."""
-    taken: list[str] = []
-    for name in names:
-        if sizes[name] > room:
+    Nothing but sizes counts. Items that are not needed are not taken from ``items``, which may be endless.
+    """
+    taken: list[T] = []
+    sizes: list[int] = []
+    best: list[T] = []
+    free, excess, spare = room, -room, 0
+    for item in items:
+        taken.append(item)
+        sizes.append(size(item))
+        excess += sizes[-1]
+        if excess < -slack:
+            continue
+        spare += excess > 0
+        for number in range(spare + 1):
+            for left_out in combinations(range(len(sizes)), number):
+                unused = sum(sizes[place] for place in left_out) - excess
+                if 0 <= unused < free:
+                    best = [each for place, each in enumerate(taken) if place not in left_out]
+                    free = unused
+                    if free <= slack:
+                        return best
+        if spare > _SPARE:
             break
-        taken.append(name)
-        room -= sizes[name]
-    return taken
-
-
-def filled_by_swap(
-    chosen: Sequence[str], kinds: Sequence[Sequence[str]], sizes: Mapping[str, int], room: int, slack: int
-) -> list[str]:
-    """Swap up to three chosen items for others of their kind to leave at most ``slack`` of the room free."""
-    best = list(chosen)
-    for _ in range(3):
-        left = room - sum(sizes[name] for name in best)
-        if 0 <= left <= slack:
-            break
-        there = set(best)
-        swaps = [
-            (left - sizes[new] + sizes[old], old, new)
-            for kind in kinds
-            for old in [name for name in kind if name in there][:_SWAPPED]
-            for new in [name for name in kind if name not in there][:_SWAPPED]
-        ]
-        rest, old, new = min((swap for swap in swaps if swap[0] >= 0), default=(left, "", ""))
-        if not old or 0 <= left <= rest:
-            break
-        best[best.index(old)] = new
     return best
