@@ -47,8 +47,9 @@ if TYPE_CHECKING:
     from long_context_tasks.site.build import BuiltSite
     from long_context_tasks.site.cases import SitePages
 
-# Modules are loaded and millions of values are read, and they stay; the default searches them for garbage again and again.
+# Modules and millions of values are read and stay; the default searches them for garbage again and again, and at the end.
 gc.set_threshold(50_000, 20, 100)
+atexit.register(gc.freeze)
 _MOST_NOT_COMPARED = 20
 _OTHER_OUT = "choose another place with --out"
 _TEXT = ("model", "judge", "metric", "host", "notes")
@@ -192,8 +193,6 @@ def site(
     from long_context_tasks.schema.extras import require
 
     require("report", "lct report", "polars", "orjson", *(("jinja2", "plotly") if out is not None else ()))
-    # What is in memory at the end needs no search for garbage either.
-    atexit.register(gc.freeze)
     from long_context_tasks.results.lengths import chances, family_lengths, length_document
     from long_context_tasks.results.sections import SectionOptions
     from long_context_tasks.results.tables import FILES, write_tables

@@ -64,10 +64,8 @@ class Cell:
     settings: str = "{}"  # settings that differ from the defaults, as JSON
     points_metrics: frozenset[str] = frozenset()  # those of metric and official that are points of a scale
 
-    @cached_property
-    def state(self) -> str:
-        """Everything about the cell, for the keys of what is made from it."""
-        return repr(self)
+    state = cached_property(repr)
+    """Everything about the cell, for the keys of what is made from it."""
 
     @property
     def place(self) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
-from long_context_tasks.results.reuse import NO_REUSE, Reuse, frame_bytes, whole
+from long_context_tasks.results.reuse import NO_REUSE, Reuse, frame_bytes, state_of, whole
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
@@ -112,7 +112,7 @@ def collect_with_files(
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
     others: dict[OtherTask, None] = {}
-    sourced = _without_duplicates(list(_evaluations_in(paths, problems, others)), problems, reuse)
+    sourced = _distinct(list(_evaluations_in(paths, problems, others)), problems, reuse)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
     # Names depend on all judges: a name that several settings share needs digits.
@@ -230,9 +230,7 @@ def _evaluations_in(
             yield from ((source, evaluation) for evaluation in judged)
 
 
-def _without_duplicates(
-    sourced: Iterable[_Sourced], problems: list[str], reuse: Reuse
-) -> dict[str, _Sourced]:
+def _distinct(sourced: Iterable[_Sourced], problems: list[str], reuse: Reuse) -> dict[str, _Sourced]:
     """Return the evaluations by key of the run; of copies with different numbers the more complete one counts, and a problem is added."""
     chosen: dict[str, _Sourced] = {}
     for copy in sourced:
@@ -407,10 +405,9 @@ def _files(evaluation: Evaluation) -> list[Path]:
 def _states(evaluation: Evaluation) -> list[tuple[int, ...]]:
     """Return numbers that change with the files of a run; none if they cannot be read."""
     try:
-        states = [path.stat() for path in _files(evaluation)]
+        return [state_of(path) for path in _files(evaluation)]
     except OSError:
         return []  # reading the cases reports the reason
-    return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in states]
 
 
 def _content(key: str, evaluation: Evaluation, states: Sequence[tuple[int, ...]], reuse: Reuse) -> str:
@@ -423,7 +420,7 @@ def _content(key: str, evaluation: Evaluation, states: Sequence[tuple[int, ...]]
     stated = [getattr(evaluation, name) for name in _STATED]
     try:
         # Reading refuses a long line at once, which may be a hole of terabytes.
-        if max(size for _, size, *_ in states) > MOST_BYTES:
+        if max(size for _, _, size, *_ in states) > MOST_BYTES:
             return ""
         files = reuse.digest(_files(evaluation), whole)
     except OSError:

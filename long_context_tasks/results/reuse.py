@@ -7,7 +7,6 @@ date; a missing or damaged value is computed again.
 import hashlib
 import io
 import json
-import os
 import sqlite3
 import sys
 import time
@@ -103,15 +102,14 @@ class Reuse:
         """
         if not self.enabled:
             return compute(paths)
-        now, stats = time.time(), [path.stat() for path in paths]
-        states = [_state(found) for found in stats]
+        now, states = time.time(), [state_of(path) for path in paths]
         key = self.key("digest", compute.__name__, [str(path.absolute()) for path in paths], states)
         known = self.get(key)
         if known is not None:
             return known.decode()
         made = compute(paths)
-        settled = now - max((found.st_ctime for found in stats), default=0.0) > _SETTLED
-        if settled and [_state(path.stat()) for path in paths] == states:
+        settled = now - max((changed for *_, changed in states), default=0) / 1e9 > _SETTLED
+        if settled and [state_of(path) for path in paths] == states:
             self.put(key, made.encode())
         return made
 
@@ -199,18 +197,17 @@ def frame_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _state(found: os.stat_result) -> tuple[int, ...]:
+def state_of(path: Path) -> tuple[int, ...]:
+    """Return numbers that change with a file: device, inode, size in bytes, times of writing and change in nanoseconds."""
+    found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def whole(paths: Sequence[Path]) -> str:
     """Return hashes of the content of each file."""
-    return " ".join(map(_digest, paths))
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    digests = [hashlib.sha256() for _ in paths]
+    for path, digest in zip(paths, digests, strict=True):
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return " ".join(digest.hexdigest() for digest in digests)

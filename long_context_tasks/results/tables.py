@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +108,11 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
     """Return a row for each cell with the columns :data:`LEADERBOARD`; rates are from 0 to 1, and missing numbers are null."""
     about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
     lists = [name for name, kind in LEADERBOARD.items() if kind == _TEXTS]
-    # Columns named like fields of a cell are those fields.
-    of_cell = [field.name for field in fields(Cell) if field.name in LEADERBOARD]
     rows = []
     for cell in cells:
         mean = cell.mean
-        row: dict[str, Any] = {name: getattr(cell, name) for name in of_cell}
+        # Columns named like fields of a cell are those fields.
+        row: dict[str, Any] = {name: getattr(cell, name) for name in LEADERBOARD if hasattr(cell, name)}
         row |= {name: getattr(mean, name) for name in ("value", "low", "high", "se", "coverage")}
         row |= {"n": mean.total, "n_scored": mean.n, "reasons": counted(mean.reasons)}
         for name in ("host_version", "package", "commit"):
@@ -125,10 +123,8 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
         ]
         # Lists as JSON, because polars makes a series of each one.
         rows.append({**row, **{name: json.dumps(row[name]) for name in lists}})
-    schema = LEADERBOARD | dict.fromkeys(lists, pl.String())
-    return pl.DataFrame(rows, schema=schema).with_columns(
-        pl.col(pl.Float64()).fill_nan(None), pl.col(lists).str.json_decode(_TEXTS)
-    )
+    frame = pl.DataFrame(rows, schema=LEADERBOARD | dict.fromkeys(lists, pl.String()))
+    return frame.with_columns(pl.col(pl.Float64()).fill_nan(None), pl.col(lists).str.json_decode(_TEXTS))
 
 
 def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
@@ -150,8 +146,7 @@ def table_json(name: str, frame: pl.DataFrame) -> str:
     """Return a table as JSON with the keys ``table`` (its name), ``columns`` (name to kind) and ``rows`` (objects, one a line)."""
     columns = {column: _KINDS[str(kind).partition("(")[0]] for column, kind in frame.schema.items()}
     head = json.dumps({"table": name, "columns": columns})[:-1]
-    numbers = pl.col(pl.Float64())
-    finite = frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
+    finite = frame.with_columns(pl.when(pl.col(pl.Float64()).is_finite()).then(pl.col(pl.Float64())))
     rows = ",\n".join(json.dumps(row, allow_nan=False) for row in finite.iter_rows(named=True))
     return f'{head}, "rows": [\n{rows}\n]}}\n'
 

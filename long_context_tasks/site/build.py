@@ -201,9 +201,7 @@ class _Writer:
         # A cell is on the page of its model and on those of all tasks of its family.
         for cell in cells:
             if cell.runs not in self.shown:
-                self.shown[cell.runs] = self.store.name_of(
-                    repr((cell.state, self.names.run_links(cell.runs)))
-                )
+                self.shown[cell.runs] = self.store.name_of(f"{cell.state} {self.names.run_links(cell.runs)}")
         shown = [self.shown[cell.runs] for cell in cells]
         reuse = self.collection.reuse
         key = reuse.key("page", self.shared_key, path, kind, shown, *inputs) if reuse.enabled else None
@@ -259,8 +257,8 @@ class _Writer:
             split = breakdowns.get(model, [])
             options = replace(self.shared, lengths=lengths.get(model, []), heat_maps=maps.get(model, []))
             context = partial(model_context, model, cells[model], rest, own_runs, split, self.names, options)
-            states = [each.state for each in split]
-            inputs = (len(rest), own_runs.rows(), states, options.lengths, options.heat_maps)
+            groups = [(each.cell.runs, each.label, each.groups) for each in split]
+            inputs = (len(rest), own_runs.rows(), groups, options.lengths, options.heat_maps)
             self.kept_page(f"model/{file}.html", "model", [*cells[model], *rest], inputs, context)
 
     def write_task_pages(self) -> None:
@@ -273,7 +271,8 @@ class _Writer:
             maps = [each for each in self.options.heat_maps if task in each.tasks]
             split, options = breakdowns.get(task, []), replace(self.shared, heat_maps=maps)
             context = partial(task_context, task, family, rest, split, self.names, options)
-            inputs = (len(rest), [each.state for each in split], options.heat_maps)
+            groups = [(each.cell.runs, each.label, each.groups) for each in split]
+            inputs = (len(rest), groups, options.heat_maps)
             self.kept_page(f"task/{file}.html", "task", [*family, *rest], inputs, context)
         rows = leaderboard(self.collection, self.cells)
         for (task,), part in rows.partition_by("task", as_dict=True, maintain_order=True).items():

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -235,11 +234,6 @@ class Breakdown:
     label: str  # the label's name, such as position
     # The label's values with the mean over their turns, in display order.
     groups: Sequence[tuple[str, Mean]]
-
-    @cached_property
-    def state(self) -> str:
-        """Everything about the breakdown, for the keys of what is made from it."""
-        return repr((self.cell.runs, self.label, self.groups))
 
     @property
     def top(self) -> float:

@@ -373,8 +373,7 @@ def _first_row(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             # A small buffer, because all of it is parsed before the first row.
-            parsed = ijson.basic_parse(file, buf_size=1 << 12, use_float=True)
-            events = ijson.parse(shallow(parsed))
+            events = ijson.parse(shallow(ijson.basic_parse(file, buf_size=1 << 12, use_float=True)))
             rows: Iterator[tuple[str, Any]] = ijson.kvitems(events, "")
             _, row = next(rows, (None, None))
     except ijson.JSONError:
