@@ -10,10 +10,12 @@ the headings.
 
 from __future__ import annotations
 
+import random
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -32,8 +34,10 @@ from long_context_tasks.corpora.chapters import (
 )
 from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.headings import (
+    BARE_NUMBERS,
     Heading,
     count_in,
+    folded,
     heading_of,
     is_closing,
     is_contents,
@@ -59,6 +63,7 @@ from long_context_tasks.corpora.printed_text import (
     bare,
     between_markers,
     ends_paragraph,
+    is_capitals,
     is_prose,
     is_separator,
     is_title,
@@ -70,6 +75,7 @@ from long_context_tasks.corpora.printed_text import (
     without_markup,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case_folder import stable_seed
 
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 # Why words are removed. "marks" are tags, frames and marks of notes, and words that a line end had cut.
@@ -85,7 +91,7 @@ _NOTE = re.compile(
     r"\s*(?:\((?:\*+|[†‡])\)\s*\S|\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z](?!\][a-z]))\]\s*\S)"
 )
 _NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
-_NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
+_NOTE_MARK = re.compile(r"\w[^\w\s*]{0,3}\s?\(?[*†‡](?!\s?[*])")
 # Numbers of notes: "word1", "word¹", "word (1)".
 _NOTE_NUMBERS = tuple(
     map(
@@ -110,6 +116,7 @@ _LEAST_TALK = 0.1  # of the paragraphs of a part with a heading of front or back
 _MOST_DROPPED = 1500  # words of prose outside the story without a heading of front or back matter
 _MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
 _FEWEST_STORY_WORDS = 60
+_SHORTEST_TITLE = 4  # letters
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
 _MUCH_OF_SHORT = 0.05  # of a short book
@@ -123,6 +130,19 @@ _MOST_TAIL = 0.15  # of the words of a book that a list takes
 _MOST_FOR_A_MARK = 8  # blocks of a list for each with a size or a price, on average
 _MOST_PROSE = 60  # words of long paragraphs below a single mark
 _QUOTES = "\"“«„'‘—"
+# Notes by page ("Seite 97, ...", "97. ...") and entries of a glossary ("Abacus: a table").
+_NOTE_BY_PAGE = re.compile(
+    r"(?:[\[(]?(?:seite|side|page|p[aáp]g|[ps])\b\.? ?|[^\w\n\[(]*)(\d{1,4})(?![\d%]|[.,]\d{3})",
+    re.IGNORECASE,
+)
+_ENTRY = re.compile(r"[_=]?([^\W\d_])[^.!?;:,=]{1,40}(?:[:,=]|--|—)")
+_MOST_NOTES = 0.25  # of the words of a book
+_MOST_BELOW_NOTES = 0.05  # of the words of a book
+_MOST_BETWEEN_NOTES = 8  # blocks
+_FEWEST_PAGES = 30  # of a book; lower numbers may be those of notes to a chapter
+_PAGES_A_NOTE = 1.2  # on average, at least; numbers that only count are those of a list
+_FROM_FIRST_TO_LAST = 4  # times the first page is the last one, at least
+_FEWEST_LETTERS = 10
 _LONGEST_CAPTION, _FEWEST_CAPTION_WORDS = 200, 4
 
 
@@ -206,8 +226,11 @@ class UnreadBook(NamedTuple):
         return book
 
 
-def unread_books(path: Path) -> Iterator[UnreadBook]:
-    """Yield the books at a path, as :func:`read_books` does, without reading text files."""
+def unread_books(path: Path, seed: int | None = None) -> Iterator[UnreadBook]:
+    """Yield the books at a path, as :func:`read_books` does, without reading text files.
+
+    With a seed, the files and folders are in random order; the books of a JSON Lines file keep their order.
+    """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
     entries = [path]
@@ -218,6 +241,8 @@ def unread_books(path: Path) -> Iterator[UnreadBook]:
             if not entry.name.lower().startswith((".", "readme"))
             and (entry.is_dir() or kind_of(entry) in ("txt", "jsonl"))
         ]
+    if seed is not None:
+        random.Random(stable_seed(seed, "books")).shuffle(entries)
     for entry in entries:
         if entry.is_dir():
             files = [file for file in entry.iterdir() if file.is_file() and kind_of(file) == "txt"]
@@ -275,7 +300,7 @@ def clean(text: str, book_id: str = "", title: str = "") -> Book:
     printed_title = " ".join(header[1].split()) if header else ""
     layout, start, stop, listed = _find_story(blocks, printed_title, marked)
     above = _headings_above(layout, start, stop)
-    more = _story_outside(layout, start, stop, listed)
+    more = _story_outside(layout, start, stop, listed, printed_title)
     inside = [*range(start, stop), *(i for part in more for i in part)]
     _drop_outside(layout, more, frozenset(inside), start)
     drop_below_headings(layout)
@@ -348,7 +373,7 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
             layout.drop(i, "page numbers" if is_page_number(block) else "captions")
         elif is_separator(block) or is_closing(block):
             layout.drop(i, "headings")
-        elif heading := heading_of(block):
+        elif heading := heading_of(_below_page_number(blocks, i)):
             # "I" is a word too, and may stand alone in a badly scanned sentence.
             word = block.text == "I" and 0 < i < len(blocks) - 1 and not ends_paragraph(blocks[i - 1].text)
             if not (word and (blocks[i + 1].text[0].islower() or blocks[i + 1].text[0] in ",;")):
@@ -360,6 +385,14 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
     for i in _captions(layout):
         layout.drop(i, "captions")
     return layout
+
+
+def _below_page_number(blocks: Sequence[Block], i: int) -> Block:
+    """Return a block, with a larger gap if it is a heading such as "Notes" at the beginning of a page."""
+    below = i > 0 and (is_page_number(blocks[i - 1]) or blocks[i - 1].text == CUT)
+    if below and phrase_of(bare(blocks[i].text)) in ("back", "notes"):
+        return replace(blocks[i], gap=2)
+    return blocks[i]
 
 
 def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
@@ -391,25 +424,25 @@ def _find_story(blocks: Sequence[Block], title: str, marked: bool) -> tuple[Layo
 
     Returns:
         The book with its headings, the first block of the story, the first block after it, and the blocks of tables of contents
-        and the first one of a list of books.
+        and the first one of a list of books or of sorted notes.
     """
     candidates = _candidates(blocks)
-    end = _list_of_books(blocks)
-    if end is not None:
+    end = min(_list_of_books(blocks), _sorted_notes(blocks))
+    if end < len(blocks):
         candidates.set_heading(end, Heading("back"))
     listing, contents = _contents_pages(candidates)
     # The front matter ends where the story begins, which only headings show, so that they are found twice.
-    start, _ = _bounds(find_chapters(candidates, title), marked)
+    start, _ = _bounds(find_chapters(candidates, title), marked, title, end)
     if contents and start == len(blocks):
         start = max(contents) + 1
     front = _entries(candidates, listing, contents) or [
         block for block in blocks[:start] if not is_prose(block)
     ]
     layout = find_chapters(candidates, title, titles_listed(front), start)
-    start, stop = _bounds(layout, marked)
+    start, stop = _bounds(layout, marked, title, end)
     for i in (*contents, *(i for i in range(stop) if i in layout.headings and is_notes(blocks[i]))):
         layout.drop(i)
-    return layout, start, stop, contents | ({end} if end is not None else set())
+    return layout, start, stop, contents | {end}
 
 
 def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
@@ -486,10 +519,10 @@ def _entries(layout: Layout, listing: Set[int], contents: Set[int]) -> list[Bloc
     return [layout.blocks[i] for i in sorted(listing) if end is None or i < end]
 
 
-def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
+def _bounds(layout: Layout, marked: bool, title: str, end: int) -> tuple[int, int]:
     """Return the index of the first block of the story, and of the first one after it."""
     blocks = layout.blocks
-    stop = _back_matter(layout)
+    stop = _back_matter(layout, end)
     start = _first_told_heading(layout, stop)
     limit = stop if start is None else start
     if (unheaded := _story_below_front(layout, limit)) is not None:
@@ -499,10 +532,12 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
     if not marked and not fronted:
         # Nothing indicates a table of contents, so a short first chapter is not one of its lines.
         limit = min(limit, first_heading)
+    half_title = _half_title(layout, limit, title)
     before = [
         i
         for i in range(min(limit, first_heading))
-        if layout.is_text(i)
+        if i > half_title
+        and layout.is_text(i)
         and is_prose(blocks[i])
         and not any(begins.match(blocks[i].text) for begins in (_CREDIT, patterns()["transcribed"]))
     ]
@@ -513,8 +548,20 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
     return limit, stop
 
 
-def _back_matter(layout: Layout) -> int:
-    total = layout.before[-1] or 1
+def _half_title(layout: Layout, limit: int, title: str) -> int:
+    """Return the last block above the first chapter that repeats the title, or -1; what precedes it is front matter, without talk."""
+    blocks, most = layout.blocks, _MOST_FRONT * layout.before[-1]
+    whole = plain(title)
+    for i in reversed(range(limit)):
+        text = plain(blocks[i].text) if layout.before[i] < most and is_capitals(blocks[i].text) else ""
+        if len(text) >= _SHORTEST_TITLE and whole.startswith(text):
+            return -1 if _is_talk(layout, [k for k in range(i) if is_prose(blocks[k])]) else i
+    return -1
+
+
+def _back_matter(layout: Layout, end: int) -> int:
+    """Return the first block after the story; lists and sorted notes begin at block ``end``."""
+    total = layout.before[end] or 1
     for i, heading in layout.ordered():
         if (
             (heading.style == "back" or is_contents(layout.blocks[i]))
@@ -584,20 +631,26 @@ def _story_below_front(layout: Layout, limit: int) -> int | None:
 # Parts above and below the story that belong to it.
 
 
-def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> list[range]:
+def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int], title: str) -> list[range]:
     """Return long passages outside the detected story that belong to it.
 
     These have no heading of front or back matter, or they contain dialogue.
     """
     parts: list[list[int]] = []
+    # What precedes a preface or the half-title without a heading is front matter.
+    prefaces = (i for i in range(start) if _is_preface(layout, i))
+    above = max(0, _half_title(layout, start, title), *prefaces)
     # Below a table of contents at the end are lists of books.
-    below = [] if stop in listed else [range(stop, len(layout.blocks))]
-    for outside in (range(start), *below):
+    end = min((i for i in listed if i >= stop), default=len(layout.blocks))
+    for outside in (range(start), range(stop, end)):
         parts.append([])
         known = False
         for i in outside:
             matter = _is_matter(layout, i)
-            if i in layout.headings and (matter or known or i < start):
+            # Numbers below the heading of an appendix are those of its sections.
+            style = layout.headings[i].style if i in layout.headings else ""
+            within = known and style.removesuffix(" titled") in BARE_NUMBERS
+            if style and not within and (matter or known or i < start):
                 known = matter and phrase_of(bare(layout.blocks[i].text)) != "ends"
                 parts.append([i] if known else [])
             elif (parts[-1] or is_prose(layout.blocks[i])) and not layout.blocks[i].text.isspace():
@@ -605,8 +658,16 @@ def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> l
     return [
         range(part[0], prose[-1] + 1)
         for part in parts
-        if part and part[0] not in listed and (prose := _story_in(layout, part, listed))
+        if part
+        and part[0] not in listed
+        and (part[0] >= above or _is_matter(layout, part[0]))
+        and (prose := _story_in(layout, part, listed))
     ]
+
+
+def _is_preface(layout: Layout, i: int) -> bool:
+    near = layout.before[i] < _MOST_FRONT * layout.before[-1]
+    return near and i in layout.headings and layout.headings[i].style == "front"
 
 
 def _is_matter(layout: Layout, i: int) -> bool:
@@ -625,8 +686,12 @@ def _story_in(layout: Layout, part: Sequence[int], listed: Set[int]) -> list[int
         return []
     if not _is_matter(layout, part[0]):
         return prose
-    talk = sum(_TALK.match(blocks[i].text) is not None for i in prose)
-    return prose if talk >= _LEAST_TALK * len(prose) and not is_notes(blocks[part[0]]) else []
+    return prose if _is_talk(layout, prose) and not is_notes(blocks[part[0]]) else []
+
+
+def _is_talk(layout: Layout, prose: Sequence[int]) -> bool:
+    talk = sum(_TALK.match(layout.blocks[i].text) is not None for i in prose)
+    return talk >= _LEAST_TALK * len(prose) > 0
 
 
 def _drop_outside(layout: Layout, more: Sequence[range], inside: Set[int], start: int) -> None:
@@ -702,15 +767,15 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
 # Additions of publishers and printers: lists of books, printers' notes, and captions of pictures.
 
 
-def _list_of_books(blocks: Sequence[Block]) -> int | None:
-    """Return the first block of a publisher's list or a printer's or transcriber's note at the end of a text, or None."""
+def _list_of_books(blocks: Sequence[Block]) -> int:
+    """Return the first block of a publisher's list or a printer's or transcriber's note at the end of a text, or its end."""
     left, first = _MOST_TAIL * sum(block.size for block in blocks), len(blocks)
     while first and left > 0:
         first -= 1
         left -= blocks[first].size
     tail = range(first, len(blocks))
     if noted := next((i for i in tail if patterns()["transcribed"].match(blocks[i].text)), 0):
-        return _list_of_books(blocks[:noted]) or noted
+        return _list_of_books(blocks[:noted])
     sure = {i for i in tail if _is_sure(blocks, i)}
     priced = patterns()["prices"]
     marks = [i for i in tail if i in sure or (priced.search(blocks[i].text) and not is_prose(blocks[i]))]
@@ -727,10 +792,70 @@ def _list_of_books(blocks: Sequence[Block]) -> int | None:
         or len(in_list) * _MOST_FOR_A_MARK < len(blocks) - begin
         or (len(in_list) == 1 and prose > _MOST_PROSE)
     ):
-        return None
+        return len(blocks)
     while begin > first and len(blocks[begin - 1].lines) <= 2 and is_title(blocks[begin - 1]):
         begin -= 1
     return begin
+
+
+def _sorted_notes(blocks: Sequence[Block]) -> int:
+    """Return the first block of notes by page, or of a glossary, at the end of a text, or the text's end.
+
+    Most paragraphs of notes begin with numbers that rise from the first pages to the last; those of a glossary with words in the
+    order of the alphabet.
+    """
+    total = sum(block.size for block in blocks)
+    left, first = _MOST_NOTES * total, len(blocks)
+    while first and left > 0:
+        first -= 1
+        left -= blocks[first].size
+    tail = [i for i in range(first, len(blocks)) if not is_page_number(blocks[i])]
+    for pattern, fewest, share in ((_NOTE_BY_PAGE, 8, 0.5), (_ENTRY, 30, 0.75)):
+        found = ((place, pattern.match(blocks[i].text)) for place, i in enumerate(tail))
+        keys = [(place, match[1]) for place, match in found if match]
+        values = [int(key) if key.isdigit() else ord(folded(key)[0]) for _, key in keys]
+        run: list[int] = []
+        for k in reversed(_rising(values)):
+            if run and keys[run[-1]][0] - keys[k][0] > _MOST_BETWEEN_NOTES:
+                break
+            run.append(k)
+        places, rise = [keys[k][0] for k in run], [values[k] for k in run]
+        if (
+            len(run) >= fewest
+            and len(run) >= share * (places[0] + 1 - places[-1])
+            and (
+                rise[0] >= max(_PAGES_A_NOTE * len({*rise}), _FROM_FIRST_TO_LAST * rise[-1], _FEWEST_PAGES)
+                if pattern is _NOTE_BY_PAGE
+                else len({*rise}) >= _FEWEST_LETTERS
+            )
+            and sum(blocks[i].size for i in tail[places[0] + 1 :]) <= _MOST_BELOW_NOTES * total
+        ):
+            begin = tail[places[-1]]
+            near = range(begin, max(first, begin - _MOST_BETWEEN_NOTES), -1)
+            headed = (i for i in near if phrase_of(bare(blocks[i].text)) in ("notes", "back"))
+            while begin > first and not is_prose(blocks[begin - 1]):
+                begin -= 1
+            return min(begin, next(headed, begin))
+    return len(blocks)
+
+
+def _rising(values: Sequence[int]) -> list[int]:
+    """Return the indices of the longest series in which no number is less than the one before.
+
+    >>> _rising([9, 1, 3, 2, 3])
+    [1, 3, 4]
+    """
+    ends: list[int] = []  # the least last number of a series of each length
+    lengths = []
+    for value in values:
+        length = bisect_right(ends, value)
+        ends[length : length + 1] = [value]
+        lengths.append(length)
+    indices: list[int] = []
+    for k in reversed(range(len(values))):
+        if lengths[k] == len(ends) - 1 - len(indices) and (not indices or values[k] <= values[indices[-1]]):
+            indices.append(k)
+    return indices[::-1]
 
 
 def _is_sure(blocks: Sequence[Block], i: int) -> bool:

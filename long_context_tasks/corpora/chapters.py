@@ -357,6 +357,8 @@ def _in_series(layout: Layout, style: str, places: Sequence[int], listed: frozen
     counted = count_in(numbers, again=True, step=1)
     in_order = len(counted) > 1 and len(counted) >= MOST * len(places)
     bare_number = style in BARE_NUMBERS
+    if style == "word titled" and len(places) == 1 and numbers != [1]:
+        return set()  # "QUARTO CENTENARIO", or in English "TO MY MOTHER", as "to" is two in Danish
     if bare_number:
         if style == "arabic" and _are_pages(layout, places, numbers):
             return set()

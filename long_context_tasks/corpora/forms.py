@@ -153,8 +153,11 @@ def _is_play(blocks: Sequence[Block]) -> bool:
 
 def _is_staged(blocks: Sequence[Block], headings: Sequence[Heading]) -> bool:
     """Return whether many headings are of acts and scenes, and a list of persons belongs to them."""
-    staged = sum(heading.style in ("act", "scene") for heading in headings)
-    many = staged >= max(_FEWEST_STAGED, _MOST_STAGED * len(headings))
+    staged = [k for k, heading in enumerate(headings) if heading.style in ("act", "scene")]
+    above = staged[-1] + 1 if staged else 0
+    # Below the play, a publisher's list may have headings without numbers.
+    others = sum(heading.number is not None for heading in headings[above:])
+    many = len(staged) >= max(_FEWEST_STAGED, _MOST_STAGED * (above + others))
     return many and any(plain(block.lines[0]) in _words("casts") for block in blocks)
 
 

@@ -468,6 +468,7 @@ _NOTHING_AFTER_NUMBER = re.compile(r"\s?[.:)\]/|·•—–-]*$")
 _BEFORE_NUMBER = re.compile(r"[\[(§|·•—–-]*\s?(?:\d{1,2}\.(?=[\dIVXLC]))?")
 _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
+_INITIALS = re.compile(r"(?:[^\W\d_]\. ?){2,}[^\W\d_]\.?")  # "L. V. L."
 _DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _RUN_IN = re.compile(r"[.:)\]/|·•*~_ ]{0,4}(?P<rest>(?:--|—|(?<=[ .)\]])|\s)\s*\S.*)")
 _AT_END = re.compile(r"(?<!\W\w)[.!?…»«”“\"]\s(?P<number>[IVX]{1,7})\.?$")
@@ -583,7 +584,7 @@ def _with_number(block: Block, text: str) -> Heading | None:
         initial = number.kind == "lower roman" and number.value in (50, 100)
         return None if word or initial else Heading(number.kind, number.value, sure=False)
     after = _AFTER_NUMBER.match(text, number.end)
-    if after is None or number.kind == "lower roman" or _DAY.match(text):
+    if after is None or number.kind == "lower roman" or _DAY.match(text) or _INITIALS.fullmatch(text):
         return None
     title = after["title"].strip(TITLE_MARKS)
     # Sentences begin with "One" and "I".

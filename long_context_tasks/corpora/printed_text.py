@@ -61,6 +61,8 @@ _NOTE_MARKS = re.compile(
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
 )
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
+# An underscore of italics, unlike that of "wild_boar".
+_OF_ITALICS = re.compile(r"(?<![^\W_])_|_(?![^\W_])|_[^\W_]+_")
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")  # lines of a box drawn around a sign or a visiting card
 _MARKUP_CHARACTERS = f"_*[{CUT}|+†‡"
 LETTERS = re.compile(r"[^\W\d_]+")
@@ -416,6 +418,8 @@ def unwrap(block: Block) -> str:
     text = text.replace(CUT, " ")
     if "*" in text or "[" in text or "†" in text or "‡" in text:
         text = _NOTE_MARKS.sub("", text)
+    if "_" in text and not _OF_ITALICS.search(text):
+        text = text.replace("_", " ")
     text = _ITALICS.sub(r"\1", _FRAME.sub(" ", text) if "+-" in text or "|" in text else text)
     return one_line(text)
 

@@ -13,6 +13,8 @@ from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.books import Book, clean, read_books
 from long_context_tasks.schema import CaseSet
 
+START = "*** START OF THE PROJECT GUTENBERG EBOOK THE ROAD ***"
+
 DATES = {
     "polish": "{} października.",
     "french": "Le {} mai.",
@@ -258,3 +260,66 @@ def test_a_first_sentence_is_kept_if_titles_stand_beside_the_numbers() -> None:
     heads += [f"Chapter {place}.\n\n{told([line, *paragraphs(6, place)])}" for line, place in opening.items()]
     kept = clean("\n\n".join(heads)).paragraphs
     assert [text for text in kept if text in opening] == list(opening)
+
+
+@pytest.mark.parametrize(
+    "heading", ["List of changes\n\n\n", "Notes\n\n\nA few words about the text.\n\n", ""]
+)
+@pytest.mark.parametrize("page", ["Seite {}, ", "S. {}, 4 ", "{} "])
+def test_notes_in_the_order_of_pages_are_not_story(heading: str, page: str) -> None:
+    novel = paragraphs(90, 4)
+    notes = [f"{page.format(7 + 9 * place)}{text}" for place, text in enumerate(paragraphs(14, 5))]
+    story = clean(f"CHAPTER I\n\n\n{told(novel)}\n\n\n\n\n{heading}{told(notes)}\n")
+    assert list(story.paragraphs) == novel
+    assert story.dropped["back matter"] >= sum(len(note.split()) for note in notes)
+
+
+def test_a_glossary_is_not_story() -> None:
+    novel = paragraphs(90, 4)
+    words = [f"{letter}{vowel}bel: a word" for letter in "ABCDFGHKLMNPRSTVZ" for vowel in "aou"]
+    story = clean(f"CHAPTER I\n\n\n{told(novel)}\n\n\n\nWORDS\n\n\n{told(words)}\n")
+    assert list(story.paragraphs) == novel
+
+
+@pytest.mark.parametrize("notes", ["NOTAS", "Efterskrift"])
+def test_numbered_sections_of_an_appendix_belong_to_it(notes: str) -> None:
+    novel, others = paragraphs(900, 4), unspoken(paragraphs(130, 5))
+    appendix = f"{notes}\n\n\n\n\nI\n\n(Page 23)\n\n{told(others[:60])}\n\n\n\nII\n\n{told(others[60:])}"
+    chapters = "\n\n\n\n".join(
+        f"{number}\n\n\n{told(novel[place : place + 300])}"
+        for number, place in (("I", 0), ("II", 300), ("III", 600))
+    )
+    story = clean(f"{chapters}\n\n\n\n\nFIM\n\n\n\n\n{appendix}\n")
+    assert list(story.paragraphs) == novel
+
+
+def test_notes_at_the_beginning_of_a_page_are_back_matter() -> None:
+    novel = paragraphs(90, 4)
+    text = f"CHAPTER I\n\n\n{told(novel)}\n\n181\n\nNoter\n\n{told(paragraphs(8, 5))}\n"
+    assert list(clean(text).paragraphs) == novel
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "{text}\n\n\n\n\nTHE ROAD\n\n\n\nI\n\n\n",
+        "TO A. B.\n\n_L. V. L._\n\n{text}\n\n\n\n\nTHE ROAD\n\n\n\nI\n\n\n",
+        "FOURTH CENTENARY OF THE ROAD\n\n\n\nA TALK\n\n\n{text}\n\n\n\nPREFACE\n\nA word.\n\n\n\n\nI\n\n\n",
+    ],
+)
+def test_what_precedes_the_half_title_or_a_preface_is_front_matter(front: str) -> None:
+    talk, novel = unspoken(paragraphs(60, 5)), unspoken(paragraphs(900, 4))
+    chapters = f"{told(novel[:450])}\n\n\n\n\nII\n\n\n{told(novel[450:])}"
+    text = f"Title: The Road\n\n{START}\n\n\n\nTHE ROAD\n\n\n\n{front.format(text=told(talk))}{chapters}\n"
+    assert list(clean(text).paragraphs) == novel
+
+
+def test_a_mark_of_a_note_follows_a_word() -> None:
+    text = told([*paragraphs(8, 4), "They said (>:* — and no more.", "* The ferry came.", *paragraphs(8, 5)])
+    assert "* The ferry came." in clean(f"CHAPTER I\n\n\n{text}").paragraphs
+
+
+def test_underscores_between_words_are_spaces() -> None:
+    novel = [*paragraphs(8, 4), "It was a lone_boar and a black_dog.", "_The_ un_known_ man came."]
+    story = clean("CHAPTER I\n\n\n" + told(novel))
+    assert story.paragraphs[-2:] == ("It was a lone boar and a black dog.", "The unknown man came.")

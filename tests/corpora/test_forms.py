@@ -102,6 +102,18 @@ def test_acts_and_a_list_of_persons_are_a_play(tmp_path: Path, cast: str, scene:
     assert form == ("play" if cast else "novel")
 
 
+def test_headings_below_a_play_do_not_hide_that_it_is_one(tmp_path: Path) -> None:
+    dice = Random(7)
+    scenes = [
+        f"{number} TOONEEL\n\n\n" + "\n\n".join(_prose(9, dice)) for number in ("EERSTE", "TWEEDE", "DERDE")
+    ]
+    others = [
+        f"{kind}\n\n\n" + "\n\n".join(_prose(9, dice)) for kind in ("PROLOOG", "EPILOOG", "SLOT", "BESLUIT")
+    ]
+    text = "\n\n\n".join(["PERSONEN", "DE MAN\nDE VROUW", *scenes, *others])
+    assert _read(tmp_path, text).form == "play"
+
+
 def test_paragraphs_in_json_lines_have_a_form_too(tmp_path: Path) -> None:
     speeches = [f"{CASTS[0][n % 3]}. {SAID[n % 3].format(n=n)}" for n in range(60)]
     dice = Random(7)

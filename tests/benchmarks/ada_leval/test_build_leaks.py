@@ -105,6 +105,20 @@ def test_no_two_parts_show_marks_of_unknown_forms(tmp_path, form):
         assert sum(not marked.isdisjoint(part) for part in parts) < 2
 
 
+@pytest.mark.parametrize("page", ["Seite {}, ", "S. {},4 "])
+def test_no_two_parts_show_the_pages_of_notes(tmp_path, page):
+    novel = paragraphs(300, 3)
+    for place in range(100, 160, 6):
+        novel[place] = f"{page.format(2 * place)}the {novel[place]}"
+    out = tmp_path / "ada_leval_tsort"
+    build("ada_leval_tsort", write_books(tmp_path, {"b": novel}), TSortSettings((2000,), stride=1), out)
+    cases = CaseSet.read(out, "ada_leval_tsort_2k")
+    for case in cases.cases:
+        text, inputs = cases.documents[case.document], case.inputs
+        parts = [text[a:b] for a, b in (inputs["before"], *inputs["segments"], inputs["after"])]
+        assert sum(any(novel[place] in part for place in range(100, 160, 6)) for part in parts) < 2
+
+
 @pytest.mark.parametrize(("every", "left"), [(30, True), (4, False)])
 def test_passages_with_lines_that_may_be_titles_are_skipped_unless_few_are_left(tmp_path, every, left):
     novel = paragraphs(300, 3)

@@ -30,7 +30,8 @@ _MOST_WORDS, _FEW_WORDS = 12, 5
 _FEWEST_TENTHS = 4  # tenths of a book with a member of a series
 _NUMERAL_LIKE = re.compile(r"[\W_]*(?:[IVXLCYTHNMivxlcjnm1Ⅰ-ↈ]{1,6}|\w)[\W_]*")  # "Vm." for "VIII."
 _SPOKEN_NUMERAL = re.compile(r"[\W_]+(?:[IVXLC]+|\d+)[^\w.?!…]+")
-_LEADING = re.compile(r"\d{1,4} [A-ZÀ-ÞА-ЯЁ]|\d{1,2}\.\d{1,2}\b")  # "214 The room", "1.2 The room"
+# "214 The room", "1.2 The room", "Seite 97, ...", "S. 148,3 ..."
+_LEADING = re.compile(r"\d{1,4} [A-ZÀ-ÞА-ЯЁ]|\d{1,2}\.\d{1,2}\b|(?i:seite|side|page|p[aáp]g|[ps])\b\.? ?\d")
 _MISREAD = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[lISOQB])[\dlISOQB]{2,4}(?!\S)")  # "1S" for "15"
 _INSIDE = re.compile(r"(?<!\w)(?:[IVXLC]+|\d{1,3})(?!\w)|(?<=[^\W\d])\d{1,3}(?!\w)|\d{1,4}|[⁰¹²³⁴-⁹]+")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[.):\]] ")  # "A. The room"
