@@ -72,8 +72,8 @@ class BuildSettings:
     n: Annotated[
         Whole | None,
         option(
-            "Most cases of each length (and of each domain, where there are several); they cover all books, or are a random choice "
-            "of questions. Default: all; synthetic: 200.",
+            "Most cases of each length (and of each domain, where there are several); they come from as many books as possible, in "
+            "TSort from random ones, or are a random choice of questions. Default: all; synthetic: 200.",
             ALL_TASKS,
             ge=1,
         ),

@@ -150,6 +150,20 @@ def test_all_orders_occur_and_the_first_cases_cover_all_books(tmp_path):
     assert fewer.cases == made.cases[:7]
 
 
+def test_few_cases_come_from_random_files(tmp_path):
+    folder = tmp_path / "books"
+    folder.mkdir()
+    for i in range(6):
+        text = "CHAPTER I\n\n\n" + "\n\n".join(plain_book(300, name=f"v{i}"))
+        (folder / f"b{i}.txt").write_text(text, encoding="utf-8")
+    chosen = set()
+    for seed in range(3):
+        build(FAMILY, folder, TSortSettings((2000,), n=1, seed=seed), tmp_path / FAMILY)
+        [row] = json.loads((tmp_path / FAMILY / "manifest.json").read_text())["sources"]
+        chosen.add(row["book"])
+    assert len(chosen) > 1
+
+
 def test_books_that_give_no_case_are_not_read(tmp_path):
     # The third and fifth book are too short for the greater length.
     books = {f"b{i}": plain_book(80 if i in (2, 4) else 300, name=f"v{i}") for i in range(7)}

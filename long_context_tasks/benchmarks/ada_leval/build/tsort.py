@@ -9,8 +9,8 @@ open; we decided:
   ("he said,").
 * A start yields no case if a segment or a hint would be empty.
 * All N! orders are equally likely, including the correct one.
-* Cases alternate between the books, in random order within each, so that the first n cover all books, or are the first
-  cases of the first n books that have any; the other books are not read.
+* Cases alternate between the books, which are in random order, as the cases within each are. So the first n cover all books,
+  or are the first cases of n random books that have any; the other books are not read.
 
 A recast case fills its length: it is at most 2 % shorter, and the hints take the room that the segments
 leave. A case is dropped if the correct order is among the three whose neighbouring segments share the most
@@ -426,7 +426,7 @@ def _read_and_choose(
     work: Work,
 ) -> list[_BookCases]:
     """Read books until they have enough cases, and write their documents."""
-    books = work.over(unread_books(source), "reading and encoding books", "book")
+    books = work.over(unread_books(source, settings.seed), "reading and encoding books", "book")
     made = work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books)
     read: list[_BookCases] = []
     # Number of books that begin with a case of a length. A case of each book comes before the second of any, so that a
