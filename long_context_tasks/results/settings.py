@@ -40,9 +40,9 @@ _PATH = re.compile(
 _WHOLE_PATH = re.compile(r"(?:(?:~|\.\.?)?/[^,;=\n]*/|[A-Za-z]:\\[^,;=\n]*\\)([^/\\,;=\n]+)[/\\]?")
 
 
-def changed_options(benchmark: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that affect prompts and differ from the defaults of the benchmark's options class."""
-    defaults = catalogue.benchmark(benchmark).options().resolved()
+def changed_options(spec: catalogue.TaskSpec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that affect prompts and differ from the defaults of the benchmark's options class and the task."""
+    defaults = catalogue.benchmark(spec.benchmark).options(answer_budget=spec.answer_budget).resolved()
     return {
         name: value
         for name, value in options.items()
@@ -58,7 +58,7 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     that the user gave to lm-eval (a mapping, or ``key=value`` with commas), and those in the model's config in OpenCompass.
     """
     spec = catalogue.parse_task(run.task)
-    options = changed_options(spec.benchmark, run.options)
+    options = changed_options(spec, run.options)
     if (length := options.pop("lct_length", None)) is not None:
         # Only one of the hosts writes down the length of a task that has it in its name.
         try:

@@ -91,6 +91,8 @@ SYNTHETIC = "ada_leval_bestanswer_2k_synthetic"
     [
         # lm-eval writes the length in the task's name down, OpenCompass does not.
         (SYNTHETIC, ({"lct_length": 2000}, {}), ["{}", "{}"]),
+        # The card has an answer budget of 64.
+        (SYNTHETIC, ({"lct_answer_budget": 64}, {}), ["{}", "{}"]),
         (SYNTHETIC, ({"lct_seed": 0}, {"lct_seed": 1}), ["{}", '{"lct_seed": 1}']),
         # A model with a chat template got prompts without it.
         (SYNTHETIC, ({"plain_prompts": True, "lct_length": 2000}, {}), ['{"plain_prompts": true}', "{}"]),

@@ -98,6 +98,7 @@ BUDGET, CASES = {"lct_answer_budget": 96}, {"lct_cases": "/built/cases"}
         ({}, {}, {"n_cases_available": "10"}, DONE, ""),
         ({}, {}, {}, UNKNOWN, "the number of cases is unknown: no data here"),
         ({}, BUDGET, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=96 instead of None"),
+        ({}, {"lct_answer_budget": 64}, {"n_cases_available": 10}, DONE, ""),  # the task's own
         ({}, CASES, {"n_cases_available": 10}, ABSENT, "lct_cases=/built/cases instead of None"),
         (BUDGET, {}, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=None instead of 96"),
         (BUDGET | CASES, BUDGET | CASES, {"n_cases_available": 10}, DONE, ""),

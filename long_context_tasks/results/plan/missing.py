@@ -34,7 +34,7 @@ def _comparable(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         # Only these two options are paths.
         key: _resolved(value) if key in (CASES, _RULES) else value
-        for key, value in changed_options(catalogue.parse_task(task).benchmark, options).items()
+        for key, value in changed_options(catalogue.parse_task(task), options).items()
         if key not in COUNTED_BY_SIZE
     }
 
