@@ -57,6 +57,14 @@ def test_a_row_says_what_a_task_scores_and_needs(tmp_path: Path) -> None:
     assert any(name.startswith("ada_leval_bestanswer_1k") for name in here)
 
 
+@pytest.mark.parametrize(("length", "here"), [("1k", False), ("2k", False), ("4k", True)])
+def test_a_cut_input_needs_a_file_of_longer_ones(tmp_path: Path, length: str, here: bool) -> None:
+    (tmp_path / "ada_leval").mkdir()
+    (tmp_path / "ada_leval" / f"stackselect_{length}.json").write_text("[]")
+    rows = {row["task"]: row["data_here"] for row in table_of("bestanswer_any", "--data-dir", tmp_path)}
+    assert rows["ada_leval_bestanswer_any_cut2k"] is here and rows["ada_leval_bestanswer_any_front"] is True
+
+
 def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     lines = lct("tasks").out.splitlines()
     assert max(map(len, lines)) <= 200

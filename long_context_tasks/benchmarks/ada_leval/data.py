@@ -200,7 +200,7 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
 def has_data(name: str, options: AdaLevalOptions) -> bool:
     """Return whether a task's published file, or a recast task's carriers, are available.
 
-    Without a length, the file of any length suffices.
+    Without a length, the file of any length suffices; a cut input must be longer than the cut.
     """
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
@@ -209,9 +209,10 @@ def has_data(name: str, options: AdaLevalOptions) -> bool:
         carriers_of(options, NOVELS, name)  # raises InputError if they are missing
         return True
     length, files = spec.tokens or options.length, spec.card.files
-    for file_name in [files.get(format_length(length), "")] if length else files.values():
+    cut = parse_length(spec.variant.removeprefix("cut")) if spec.variant.startswith("cut") else 0
+    for each in [format_length(length)] if length else [key for key in files if parse_length(key) > cut]:
         with suppress(InputError):
-            return bool(find_file(file_name, options, NAME))
+            return bool(find_file(files.get(each, ""), options, NAME))
     return False
 
 
