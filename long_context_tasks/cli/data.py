@@ -238,7 +238,7 @@ def status(
     for name in [benchmark] if benchmark else [*benchmark_names(), CARRIERS]:
         files, folder = _files_of(name, data_dir)
         record = _read_record(folder)
-        say(f"{name}: {folder}")
+        say(f"{name}: {folder if files else 'no published files to fetch'}")
         states = {item.name: _state(folder, item, record.get(item.name, {})) for item in files}
         there = [file for file, state in states.items() if state != _MISSING]
         width = max(map(len, there), default=0)

@@ -178,6 +178,10 @@ def test_fetch_and_status(published, server, tmp_path, monkeypatch):
     assert wrong.code == 2 and "--force fetches it again" in wrong.err
 
 
+def test_status_of_a_benchmark_without_files() -> None:
+    assert lct("data", "status", "needle").out == "needle: no published files to fetch\n"
+
+
 def test_a_dead_link_among_others(published, server, tmp_path):
     server.statuses = [404, 200]
     result = lct("data", "fetch", "ada_leval", "--file", "1k", "--data-dir", str(tmp_path))
