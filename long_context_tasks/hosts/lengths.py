@@ -4,11 +4,14 @@ import math
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.grid import Grid
 from long_context_tasks.schema.response import UNSCORED
@@ -151,15 +154,29 @@ def _headline_of(result: Result) -> str:
     return next((name for name in _HEADLINES if name in result), next(iter(result)))
 
 
-def printed(rows: Sequence[Sequence[str]]) -> str:
-    """Return the table with the line above it, in the form of ``lct`` tables where a terminal is too narrow for it."""
+def printed(rows: Sequence[Sequence[str]], shown: Mapping[str, Collection[str]]) -> str:
+    """Return the table with the line above it, in the form of ``lct`` tables where a terminal is too narrow for it.
+
+    Below it is a line for each metric that the host's tables show; ``shown`` has the names of their numbers by task.
+    """
     title, text = heading(rows), markdown(rows)
     width = shutil.get_terminal_size((0, 0)).columns if sys.stdout.isatty() else 0
+    meanings = _meanings(shown, width or sys.maxsize)
     if not width or text.index("\n") <= width:
-        return f"{title}\n\n{text}"
+        return "\n".join([title, "", text, *meanings])
     names, *body = rows
     head, lines = Grid(names, body, [i < 2 for i in range(len(names))]).laid_out(title, width)
-    return "\n".join([*(line for _, part in head for line in part), *lines, ""])
+    return "\n".join([*(line for _, part in head for line in part), *lines, "", *meanings])
+
+
+def _meanings(shown: Mapping[str, Collection[str]], width: int) -> list[str]:
+    """Return the descriptions of metrics in the benchmarks' cards."""
+    lines: dict[str, None] = {}
+    for task, numbers in shown.items():
+        with suppress(InputError):  # another package's task
+            metrics = catalogue.card(catalogue.parse_task(task).benchmark).metrics
+            lines |= {f"{name}: {metrics[name]}": None for name in metrics if name in numbers}
+    return [textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines]
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

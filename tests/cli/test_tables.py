@@ -10,6 +10,7 @@ import termios
 
 import pytest
 
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema.grid import Grid
 
 COUNTED = ["task", "host", "cases", "strict accuracy", "official accuracy", "left out", "why"]
@@ -88,13 +89,18 @@ def test_the_table_at_the_end_of_a_hosts_run_fits_and_breaks_no_figure(width: in
         [f"{task} (synthetic)", model, *scores],
         [f"{task} (synthetic)", "random guess", *chances],
     ]
-    call = f"from long_context_tasks.hosts.lengths import printed; print(printed({rows}))"
+    shown = {"ada_leval_bestanswer_1k": ["strict_accuracy", "random_guess"]}
+    call = f"from long_context_tasks.hosts.lengths import printed; print(printed({rows}, {shown}))"
     lines = on_a_terminal(width, call)
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width and "judged scores in points" in " ".join(text.split())
     assert all(text.count(name) == 1 for name in (model, *scores, *chances))
     assert text.count("…bestanswer" if width == 80 else task) == 2
     assert ("| task" in text) is (width >= 100)  # as in files, where it fits
+    told = " ".join(text.split())
+    assert all(
+        f"{name}: {card('ada_leval').metrics[name]}" in told for name in shown["ada_leval_bestanswer_1k"]
+    )
 
 
 def test_the_layout_is_that_of_rich() -> None:

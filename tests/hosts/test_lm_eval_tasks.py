@@ -139,6 +139,9 @@ def test_the_table_has_the_main_numbers_and_every_reader_takes_the_log(
     assert [float(row[9]) for row in rows_shown if row[9]] == pytest.approx([error, error], abs=1e-4)
     assert [float(row[7]) for row in rows_shown[:3]] == [1, 6, 3]
     assert "| ada_leval_bestanswer | stub         | 50.0 [" in by_length and "| 1k" in by_length
+    for name in ("strict_accuracy", "official_accuracy", "random_guess"):
+        assert by_length.count(f"{name}: {catalogue.card('ada_leval').metrics[name]}") == 1
+    assert "copy_instruction" not in by_length
     assert json.dumps(results) == whole
     assert [row["strict_accuracy_low"]["value"] for row in rows] == values
     import pyarrow.json

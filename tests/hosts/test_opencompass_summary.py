@@ -96,6 +96,14 @@ def test_table_by_length(work: Path, summarized: Summarized) -> None:
     assert "lengths" not in output and "FAILED" not in output and "n_truncated" not in output
 
 
+def test_each_metric_shown_has_its_description_once(summarized: Summarized) -> None:
+    metrics = card("ada_leval").metrics
+    _, output = summarized({("m", task): result(1.0, lct_task=[task]) for task in TASKS})
+    for name in ("strict_accuracy", "random_guess"):
+        assert output.count(f"{name}: {metrics[name]}") == 1
+    assert "official_accuracy" not in output
+
+
 def test_a_missing_result_ends_with_status_1_after_everything_is_written(
     work: Path, summarized: Summarized
 ) -> None:

@@ -82,7 +82,11 @@ def by_length_table(results: Mapping[str, Any], column: str) -> str:
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
     fresh = [entry.result for entry in entries if entry.result is not None]
-    return "\n".join(["", printed(table(entries)), *notes(fresh), ""])
+    shown = {
+        entry.task: {*_main_metrics(entry.dataset, results), "random_guess"} & set(entry.result or ())
+        for entry in entries
+    }
+    return "\n".join(["", printed(table(entries), shown), *notes(fresh), ""])
 
 
 def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:

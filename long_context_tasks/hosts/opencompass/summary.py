@@ -161,7 +161,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         fresh = [entry.result for entry in entries if entry.result is not None and not entry.change]
         lines = [
             "",
-            printed(rows),
+            printed(rows, {str(result.get("lct_task")): result for result in fresh}),
             *self._notes(fresh),
             *failures,
         ]
