@@ -72,10 +72,10 @@ def _warn(name: str, meant: str) -> None:
     logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)
 
 
-def warn_of_long_answers(task: LoadedTask) -> None:
-    """Say once per process that answers may be very long, because such a run on a CPU looks hung."""
-    if task.answer_budget >= _LONG_ANSWER:
-        _warn_of_long_answers(catalogue.parse_task(task.name).benchmark, task.answer_budget)
+def warn_of_long_answers(task: str, budget: int) -> None:
+    """Say once per process that answers of up to ``budget`` tokens are very long, because such a run on a CPU looks hung."""
+    if budget >= _LONG_ANSWER:
+        _warn_of_long_answers(catalogue.parse_task(task).benchmark, budget)
 
 
 @cache

@@ -49,12 +49,9 @@ def test_a_warning_is_given_once_and_holds_no_value(caplog: pytest.LogCaptureFix
 def test_long_answers_are_announced_once_for_a_benchmark(caplog: pytest.LogCaptureFixture) -> None:
     _warn_of_long_answers.cache_clear()  # another test of this process may have run a task
     for name in ("ethic_recall_medicine_synthetic", "ethic_attribute_medicine_synthetic"):
-        warn_of_long_answers(load_task(name, {"lct_n": 1, "lct_length": "2k"}))
-    warn_of_long_answers(
-        load_task(
-            "ethic_recall_medicine_synthetic", {"lct_n": 1, "lct_length": "2k", "lct_answer_budget": 64}
-        )
-    )
+        warn_of_long_answers(name, load_task(name, {"lct_n": 1, "lct_length": "2k"}).answer_budget)
+    short = {"lct_n": 1, "lct_length": "2k", "lct_answer_budget": 64}
+    warn_of_long_answers(name, load_task(name, short).answer_budget)
     (record,) = caplog.records
     assert "4,096 tokens" in record.getMessage() and "lct_answer_budget" in record.getMessage()
 

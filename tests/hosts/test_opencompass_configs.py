@@ -11,6 +11,7 @@ from needs import needs
 from preloaded import host_ended
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.messages import _warn_of_long_answers
 from long_context_tasks.hosts.opencompass.configs import task_groups
 from long_context_tasks.schema import InputError
 
@@ -79,6 +80,22 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     assert {dataset["lct_answer_budget"] for dataset in walks} == {9}
     assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.task.DemoModel"
     assert config.summarizer["type"].endswith("CaseSummarizer")
+
+
+def test_the_terminal_announces_a_trial_and_long_answers(
+    read: Read, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_of_long_answers.cache_clear()
+    config, _ = read("eval_ada_leval.py")
+    [trial] = caplog.messages
+    assert "trial with 4 cases of each of ada_leval_bestanswer_" in trial and "LCT_TASKS" in trial
+    # Equal to the default of the task, so other hosts' runs have the same settings.
+    assert not any("lct_answer_budget" in dataset for dataset in config.datasets)
+    caplog.clear()
+    read("eval_ethic.py")
+    assert len(caplog.messages) == 1  # the demo model's answers are short
+    read("eval_ethic.py", TASKS="ethic_recall_medicine_synthetic", LENGTH="1k", MODEL="a/m")
+    assert "may write up to 4,096 tokens" in caplog.messages[-1] and len(caplog.messages) == 2
 
 
 def test_tasks_model_and_repeats_from_the_environment(read: Read, tmp_path: Path) -> None:

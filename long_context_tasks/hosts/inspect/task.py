@@ -94,7 +94,7 @@ def _case_task(name: str, options: Mapping[str, Any]) -> Task:
         judge.check(task)
     elif task.judging is not None:
         logger.warning(not_judged_hint(name, "logs"))
-    warn_of_long_answers(task)
+    warn_of_long_answers(name, task.answer_budget)
     points = dict(sorted(task.points.items()))
     return Task(
         dataset=MemoryDataset([_sample(case) for case in task.cases.cases], name=name),

@@ -150,7 +150,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         }
         if self.loaded.by_likelihood:
             return {**common, "output_type": "loglikelihood_rolling"}
-        warn_of_long_answers(self.loaded)
+        warn_of_long_answers(self.loaded.name, self.loaded.answer_budget)
         # By default, lm-eval ends an answer at the first blank line.
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}

@@ -8,6 +8,7 @@ run, so they are checked again at the end of the run, when all of its tasks are 
 stops the run at once.
 """
 
+import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 from long_context_tasks.attention.models import attention_settings, describe, read_attention
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
-from long_context_tasks.hosts.messages import checked_model, warn_of_misspelt_variables
+from long_context_tasks.hosts.messages import checked_model, warn_of_long_answers, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.window import OF_CL100K
 from long_context_tasks.schema import InputError
@@ -24,6 +25,7 @@ from long_context_tasks.schema.card import Source
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.tokens import CL100K, check_hub_model, provide_table, tokenizer_identity
 
+logger = logging.getLogger(__name__)
 VARIABLE = "LCT_TASKS"
 OFFICIAL = "official"  # in LCT_TASKS: all tasks with published files
 OTHERS = "other_packages_gen"  # the dataset file for benchmarks from other packages
@@ -235,17 +237,22 @@ def not_run(tasks: Iterable[str]) -> list[str]:
     return sentences
 
 
-def dataset(task: str, **options: Any) -> dict[str, Any]:
-    """Return a task's OpenCompass config.
+def dataset(task: str, most_tokens: float = math.inf, **options: Any) -> dict[str, Any]:
+    """Return a task's OpenCompass config, with an answer budget of at most ``most_tokens``.
 
     It includes the options from the environment, so that ``-r`` finds them in the stored config.
     """
     task = full_name(task, options.pop("lct_variant", None))
     given = catalogue.task_options(task, options)
+    budget = given.answer_budget or catalogue.parse_task(task).answer_budget
+    if budget > most_tokens:
+        budget = options["lct_answer_budget"] = int(most_tokens)
     # Without the judge, because a resumed run may use another.
     written = {key: value for key, value in given.resolved().items() if key[4:] in given.given - {"judge"}}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
+    if not likely:  # here, because the terminal does not show what the inferring processes log
+        warn_of_long_answers(task, budget)
     openicl = "opencompass.openicl"
     return {
         "abbr": task,
@@ -282,12 +289,11 @@ def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
     """Return the datasets for ``eval_<benchmark>.py``: LCT_TASKS, or a few cases of the default tasks."""
     if wanted_names():
         return _chosen(_specs_of(benchmark), ())
-    rows = _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 4))
-    if not (os.environ.get("LCT_MODEL") or os.environ.get("LCT_ANSWER_BUDGET") or is_served()):
-        for row in rows:  # the demo model writes until its budget ends, which takes minutes
-            budget = catalogue.parse_task(row["lct_task"]).answer_budget
-            row["lct_answer_budget"] = min(budget, _TRIAL_ANSWER)
-    return rows
+    free = os.environ.get("LCT_MODEL") or os.environ.get("LCT_ANSWER_BUDGET") or is_served()
+    # The demo model writes until its budget ends, which takes minutes.
+    most = math.inf if free else _TRIAL_ANSWER
+    tasks = default_tasks(benchmark)
+    return _chosen(_specs_of(benchmark), tasks, lct_n=whole("LCT_N", 4), most_tokens=most)
 
 
 def suite_datasets() -> list[dict[str, Any]]:
@@ -333,6 +339,9 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
     groups = official_groups() if OFFICIAL in names else []
     official = [spec.name for spec in specs if group_of(spec) in groups]
     tasks = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
+    if "lct_n" in options and not wanted_names():
+        trial = "this is a trial with %s cases of each of %s; LCT_TASKS (not set) names other tasks"
+        logger.warning(trial, options["lct_n"], ", ".join(tasks))
     rows = [dataset(task, **options) for task in tasks]
     runs, gpus = whole("LCT_RUNS", 1), whole("LCT_EVAL_GPUS", 0, 0)
     return [{**row, "n": runs, "k": runs, "eval_cfg": {**row["eval_cfg"], "num_gpus": gpus}} for row in rows]

@@ -32,12 +32,7 @@ from long_context_tasks.benchmarks.catalogue import load_task, task_options
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lengths import in_percent
-from long_context_tasks.hosts.messages import (
-    left_out,
-    not_judged_hint,
-    warn_of_long_answers,
-    warn_of_misspelt_variables,
-)
+from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_model, find_window, model_facts
 from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
@@ -212,8 +207,6 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         if judge is not None:
             judge.check(task)
         check_model(self.model, task)
-        if self.is_main_process:
-            warn_of_long_answers(task)
         window = find_window(self.model, task.options, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
         split = task.options.split_messages
