@@ -55,7 +55,10 @@ def load_task(name: str, **options: Any) -> "Task":
     from long_context_tasks.benchmarks import catalogue
 
     given = {key if key.startswith("lct_") else f"lct_{key}": value for key, value in options.items()}
-    resolved = catalogue.resolve_options(given)
+    try:
+        resolved = catalogue.resolve_options(given)
+    except InputError as error:
+        raise InputError(str(error).removeprefix("lct_").replace(" lct_", " ")) from None
     spec = catalogue.parse_task(catalogue.with_variant(name, resolved)[0])
     # Hosts and the environment give a length to many tasks at once; here it is meant for this one.
     wanted = resolved.length if given.get("lct_length") else None

@@ -155,7 +155,9 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
         raise InputError(f"--model {asked[0]}: name a second --model. There are: {others}")
     if not asked and len(existing) != 2:
         models = f"{len(existing)} models" if len(existing) != 1 else f"one model, {existing[0]!r}"
-        raise InputError(f"there are runs of {models}; name two or more with --model: {_listed(existing)}")
+        named = f"two or more with --model: {_listed(existing)}"
+        named = named if existing[1:] else "folders with runs of two"
+        raise InputError(f"there are runs of {models}; name {named}")
     return tuple(asked or existing)
 
 

@@ -76,7 +76,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lct.Task:
 
 
 def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
-    with pytest.raises(lct.InputError, match="unknown option lct_lenght; did you mean lct_length"):
+    with pytest.raises(lct.InputError, match="unknown option lenght; did you mean length"):
         lct.load_task("ada_leval_bestanswer_any_synthetic", lenght="2k")
     with pytest.raises(lct.InputError, match=r"fixed length; .* name ada_leval_bestanswer_any_synthetic"):
         lct.load_task("ada_leval_bestanswer_1k_synthetic", length="2k", n=1)

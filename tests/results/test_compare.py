@@ -220,7 +220,7 @@ def test_which_models(tmp_path: Path) -> None:
             ["owl-7B", "crow"],
             r"no runs of a model 'owl-7B'; did you mean 'owl-7b'\? There are: crow, owl-7b",
         ),
-        (["owl"], [], "runs of one model, 'owl'; name two"),
+        (["owl"], [], "runs of one model, 'owl'; name folders with runs of two"),
         (["a", "b", "c"], [], "runs of 3 models; name two or more with --model: a, b, c"),
         (["a", "b"], ["a"], "name a second --model. There are: b"),
         (["a", "b"], ["a", "a"], "given twice"),
