@@ -65,9 +65,10 @@ def gate(
 ) -> None:
     """Decide whether stack A is as good as stack B: PASS, FAIL or UNDECIDED, on as few cases as necessary.
 
-    Both stacks get the same synthetic cases, or are folders of results. After each batch: PASS if A loses less than --within points at
-    every length, FAIL if A is worse at a length, UNDECIDED if neither is shown when the cases are used up. Replies in --out are not requested
-    again. Exit codes are 0, 1 and 2 in this order; a gate that cannot run also ends with 2, but writes no gate.json.
+    Both stacks get the same synthetic cases, or are folders of results. The cases of all tasks at 32k take minutes to build on a CPU; they
+    are kept for later gates. After each batch: PASS if A loses less than --within points at every length, FAIL if A is worse at a length,
+    UNDECIDED if neither is shown when the cases are used up. Replies in --out are not requested again. Exit codes are 0, 1 and 2 in this
+    order; a gate that cannot run also ends with 2, but writes no gate.json.
     """
     from filelock import FileLock, Timeout
 
@@ -86,7 +87,7 @@ def gate(
             f"--out {out}: another gate is running there; wait, or choose another place"
         ) from None
     with lock:
-        stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
+        stacks = [read_stack(*stack, out, concurrency, _progress) for stack in (("A", a), ("B", b))]
         if any(isinstance(stack, StoredStack) for stack in stacks):
             ignored = [
                 f"--{name}"

@@ -66,6 +66,7 @@ def write_gate(
     """Write the endpoints' runs, the page and last ``gate.json``; return the page's path."""
     make_folder(out, remedy="choose another --out")
     runs = {cell.name: dict(cell.runs) for cell in cells}
+    models = [stack.config.model for stack in stacks if isinstance(stack, Endpoint)]
     for stack in stacks:
         for number, cell in enumerate(cells):
             given = {
@@ -77,9 +78,9 @@ def write_gate(
                 # Several cells may belong to one task, so each gets its own folder.
                 place = out / "runs" / stack.side / f"{number:02d}"
                 shutil.rmtree(place, ignore_errors=True)  # of an earlier run of this gate
-                runs[cell.name][stack.side] = score_own(
-                    cell.task, given, stack.config.model, place, "lct gate"
-                )
+                # Readers of results take runs of one model for repeats.
+                model = stack.config.model + f" ({stack.side})" * (len(models) > len(set(models)))
+                runs[cell.name][stack.side] = score_own(cell.task, given, model, place, "lct gate")
     make_folder(out / "assets", remedy="choose another --out")
     text = (
         templates()
@@ -123,25 +124,15 @@ def _shown_flips(
     gate: Gate, cells: Sequence[GateCell], runs: Mapping[str, Mapping[str, StoredRun]], private: bool
 ) -> list[Flip]:
     pairs = gate.flips[:_MOST_FLIPS]
-    shown: dict[tuple[str, str, str], ShownCase] = {}
+    shown: dict[tuple[str, str], dict[str, ShownCase]] = {}
     for cell in cells:
         wanted = {pair.case for pair in pairs if pair.cell == cell.name}
         for side, run in runs[cell.name].items() if wanted else ():
             task = cell.task or _task_of(run)
             for case in shown_cases(side, unjudged_evaluation(run), task, private=private):
                 if case.case in wanted:
-                    shown.setdefault((cell.name, case.case, side), case)
-    return [
-        Flip(
-            pair,
-            {
-                side: shown[pair.cell, pair.case, side]
-                for side in SIDES
-                if (pair.cell, pair.case, side) in shown
-            },
-        )
-        for pair in pairs
-    ]
+                    shown.setdefault((cell.name, case.case), {}).setdefault(side, case)
+    return [Flip(pair, shown.get((pair.cell, pair.case), {})) for pair in pairs]
 
 
 def _task_of(run: StoredRun) -> LoadedTask | None:

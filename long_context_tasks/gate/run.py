@@ -6,6 +6,7 @@ lengths pass, and fails if any length fails.
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from long_context_tasks.gate.checks import Answers, Fault, check_endpoints, chec
 from long_context_tasks.gate.stacks import SIDES, Asking, Endpoint, GateCell, Stack, StackAnswer
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.progress import progress
+from long_context_tasks.schema.progress import progress, step
 from long_context_tasks.stats.sequential import Verdict, look
 
 _T = TypeVar("_T")
@@ -209,7 +210,7 @@ class Gate:
 
 
 def run_gate(
-    stacks: tuple[Stack, Stack],
+    stacks: Sequence[Stack],
     cells: Sequence[GateCell],
     settings: GateSettings,
     report: Callable[[object], None] = lambda _: None,
@@ -226,7 +227,7 @@ def run_gate(
 
 
 async def _run(
-    stacks: tuple[Stack, Stack],
+    stacks: Sequence[Stack],
     cells: Sequence[GateCell],
     settings: GateSettings,
     report: Callable[[object], None],
@@ -246,7 +247,8 @@ async def _run(
         for stack in stacks:
             if isinstance(stack, Endpoint):
                 asking[stack.side] = await open_stacks.enter_async_context(Asking(stack))
-        faults = [*check_runs(cells), *await check_endpoints(asking, cells)]
+        with step("self-checks before the first case", report):
+            faults = [*check_runs(cells), *await check_endpoints(asking, cells)]
         for fault in faults:
             report(fault)
         first = True
@@ -284,10 +286,13 @@ async def _ask(
     asked = [
         (side, cell, case) for part in parts for _, cases in part for cell, case in cases for side in SIDES
     ]
-    with progress(len(asked), "answer") as bar:
+    left = Counter(side for side, _, _ in asked)
+    with progress(len(asked)) as bar:
 
         async def counted(side: str, cell: GateCell, case: str) -> StackAnswer:
             answer = await _answer(asking.get(side), side, cell, case)
+            left[side] -= 1  # a stack that hangs is the one whose number stands still
+            bar.set_description_str(f"left: A {left['A']}, B {left['B']}", refresh=False)
             bar.update()
             return answer
 

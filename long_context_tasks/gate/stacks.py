@@ -23,7 +23,7 @@ from long_context_tasks.results.evaluations import scored_cases, unjudged_evalua
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, format_length
-from long_context_tasks.schema.progress import progress
+from long_context_tasks.schema.progress import progress, step
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, Response
 from long_context_tasks.schema.thinking import OPEN
 from long_context_tasks.schema.validated import validated
@@ -32,6 +32,8 @@ SIDES = ("A", "B")
 _ADDRESS = re.compile(r"(?:(?P<model>.+)@)?(?P<url>https?://\S+)")
 _SEEDS_APART = 1_000
 _SECONDS = 3_600.0
+# An address may be that of a server that hangs; the first answer may have to load the model.
+_FIRST_SECONDS, _LIST_SECONDS = 120.0, 30.0
 _RETRIES = 3
 _FAULT_OF_STACK = (DOES_NOT_FIT, ENDPOINT_FAILED)
 _MAY_DIFFER = ("lct_n", "lct_subset", "lct_answer_budget")
@@ -88,14 +90,15 @@ class StoredStack:
 Stack = Endpoint | StoredStack
 
 
-def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
+def read_stack(side: str, text: str, out: Path, concurrency: int, report: Callable[[str], None]) -> Stack:
     """Load the stack that a user specified.
 
     ``text`` is a URL (``http://host:8000/v1``, or ``MODEL@http://...`` if it serves several models), a YAML
     file with the fields of a judge file, or a folder with results of any host or of an earlier gate.
+    ``report`` gets a line before each wait for an endpoint where no terminal shows it.
     """
     if match := _ADDRESS.fullmatch(text):
-        model = match["model"] or _only_model(match["url"], side)
+        model = match["model"] or _only_model(match["url"], side, report)
         config = _stack_config(side, model, match["url"])
     elif Path(text).is_dir():
         # The gate writes its own runs there.
@@ -121,7 +124,9 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
     config = config.changed(concurrency=concurrency, revision=config.base_url, seeds=config.seeds[:1])
     store = Store(out / "replies" / f"{side}.jsonl")
     if not len(store):  # a gate whose replies are all stored needs no server
-        wait_for(probe(config, f"stack {side}, {config.model}"))
+        first = config.changed(timeout=_FIRST_SECONDS) if match else config
+        with step(f"waiting for stack {side}'s first answer ({config.base_url})", report):
+            wait_for(probe(first, f"stack {side}"))
     return Endpoint(side, config, store)
 
 
@@ -130,11 +135,11 @@ def _stack_config(side: str, model: str, url: str) -> JudgeConfig:
     return validated(JudgeConfig, row, f"stack {side}")
 
 
-def _only_model(url: str, side: str) -> str:
-    config = _stack_config(side, "any", url).changed(retries=0)
+def _only_model(url: str, side: str, report: Callable[[str], None]) -> str:
+    config = _stack_config(side, "any", url).changed(retries=0, timeout=_LIST_SECONDS)
 
     async def ask() -> list[str]:
-        async with EndpointClient(config) as client:
+        async with EndpointClient(config, f"stack {side}") as client:
             models = await client.models()
             if not models:
                 try:
@@ -145,15 +150,13 @@ def _only_model(url: str, side: str) -> str:
                         raise InputError(diagnosis(config, error, models, f"stack {side}")) from None
             return models
 
-    models = wait_for(ask())
+    with step(f"waiting for stack {side}'s list of models ({url})", report):
+        models = wait_for(ask())
     # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
         offer = f"offers {', '.join(models[:8])}" if models else "does not list its models"
-        ending = (
-            ""
-            if models or url.rstrip("/").endswith("/v1")
-            else f" end the address in /v1 ({url.rstrip('/')}/v1), or"
-        )
+        base = url.rstrip("/")
+        ending = "" if models or base.endswith("/v1") else f" end the address in /v1 ({base}/v1), or"
         raise InputError(f"stack {side}: {url} {offer};{ending} name the model: MODEL@{url}")
     return models[0]
 
@@ -195,18 +198,17 @@ def planned_cells(
 ) -> list[GateCell]:
     """Load every task at every length, with different seeds so that no two share a document.
 
-    Args:
-        report: called with a line for people before each task where no terminal shows it, because building long cases takes minutes.
+    Building long cases takes minutes, so ``report`` gets a line for each task where no terminal shows it.
     """
     cells: list[GateCell] = []
     specs = [catalogue.parse_task(name) for name in tasks or gate_tasks()]
     wanted = [
         (spec, length) for spec in specs for length in (lengths if spec.tokens is None else [spec.length])
     ]
-    with progress(len(wanted), "task") as bar:
+    with progress(len(wanted)) as bar:
         for bar.n, (spec, length) in enumerate(wanted):
             name, of_length = spec.name, "" if spec.tokens else f" {length}"
-            bar.set_description_str(f"cases of {name}{of_length}")
+            bar.set_description_str(f"{name}{of_length}")
             if bar.disable:
                 report(f"cases of {name}{of_length}")
             # The seed depends only on the position, so that repeating a command sends the same cases.
@@ -287,7 +289,7 @@ class Asking:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self.client = EndpointClient(endpoint.config)
+        self.client = EndpointClient(endpoint.config, f"stack {endpoint.side}")
 
     async def __aenter__(self) -> "Asking":
         await self.client.__aenter__()

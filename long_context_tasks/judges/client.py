@@ -68,6 +68,7 @@ class EndpointError(Exception):
     again: bool = False  # whether a retry can succeed
     wait: float | None = None  # seconds before the next attempt, if the endpoint set them
     no_choices: bool = False  # whether the response is a completion without choices
+    late: bool = False  # whether the endpoint took the call and did not answer in time
 
     def __str__(self) -> str:
         return self.text
@@ -76,14 +77,16 @@ class EndpointError(Exception):
 class EndpointClient:
     """A connection pool for one judge; use it with ``async with``."""
 
-    def __init__(self, config: JudgeConfig) -> None:
+    def __init__(self, config: JudgeConfig, who: str = "", *, late_again: bool = True) -> None:
         """Read the key from the environment variable named in the judge file; open no connection."""
         self.config = config
+        self._who = who or f"judge {config.name}"  # in messages
+        self._late_again = late_again  # whether a call without an answer in time is repeated
         self._key = ""
         self._others: set[str] = set()  # models that answered in place of the one asked for
         if (variable := config.api_key_env) is not None:
             self._key = os.environ.get(variable, "").strip()
-            place = f"judge {config.name}: environment variable {variable}"
+            place = f"{self._who}: environment variable {variable}"
             if not self._key:
                 raise InputError(f"{place} is not set; export it with the key of {config.base_url}")
             if not self._key.isascii() or not self._key.isprintable() or " " in self._key:
@@ -136,7 +139,7 @@ class EndpointClient:
 
     def _backoff(self, error: Exception) -> bool | float:
         """Return whether to retry, or the seconds to wait first (a float, for stamina)."""
-        if not isinstance(error, EndpointError) or not error.again:
+        if not isinstance(error, EndpointError) or not error.again or (error.late and not self._late_again):
             return False
         return True if error.wait is None else max(error.wait, self.config.retry_wait)
 
@@ -150,7 +153,8 @@ class EndpointClient:
                 text = (await read_body(response)).decode("utf-8", "replace")
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
-            raise EndpointError(said, again=True) from None
+            late = not isinstance(error, aiohttp.ServerTimeoutError)  # of hosts that take no connection
+            raise EndpointError(said, again=True, late=late) from None
         # An invalid host name raises UnicodeError.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
@@ -181,8 +185,8 @@ class EndpointClient:
         if reply.served not in self._others:
             self._others.add(reply.served)
             _LOG.warning(
-                "judge %s: asked for %s, but %s answered; check the server's aliases",
-                self.config.name,
+                "%s: asked for %s, but %s answered; check the server's aliases",
+                self._who,
                 self.config.model,
                 one_line(reply.served),
             )
@@ -410,7 +414,8 @@ async def probe(config: JudgeConfig, who: str) -> None:
     """
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
-    async with EndpointClient(small) as client:
+    # A server that takes calls and never answers would be waited for several times.
+    async with EndpointClient(small, who, late_again=False) as client:
         try:
             reply = await _first_reply(client, config)
         except EndpointError as error:
@@ -459,6 +464,8 @@ def diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who:
         said = f"returns {error}; correct base_url (it usually ends in /v1)"
     elif status == 429:
         said = f"is over its limit ({error}); wait, lower concurrency, or look at the account's quota"
+    elif error.late:
+        said = f"does not answer ({error}); look at the server, or raise timeout in a YAML file with model and base_url"
     elif status is not None and status < 500:
         said = f"refuses the call ({error}); correct the settings in the judge file"
     else:

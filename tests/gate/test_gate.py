@@ -1,11 +1,13 @@
 """``lct gate`` against servers whose model errs as often as it is set to: verdicts, self-checks, files, resuming."""
 
+import contextlib
 import json
 import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,6 +80,61 @@ def test_a_server_that_is_down_is_not_said_to_serve_without_a_list(tmp_path: Pat
     stack = "http://127.0.0.1:9/v1"
     done = CliRunner().invoke(app, ["gate", stack, stack, *BASE, "--out", str(tmp_path)])
     assert done.exit_code == 2 and "cannot be reached" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("form", ["URL", "m@URL", "a file"])
+def test_a_server_that_never_answers_is_waited_for_once_and_named(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("long_context_tasks.gate.stacks._FIRST_SECONDS", 0.3)
+    monkeypatch.setattr("long_context_tasks.gate.stacks._LIST_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never answers
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        file = tmp_path / "a.yaml"
+        file.write_text(f"model: m\nbase_url: {url}\ntimeout: 0.3\nretry_wait: 0.01\n")
+        stack = str(file) if form == "a file" else form.replace("URL", url)
+        done = CliRunner().invoke(app, ["gate", stack, stack, *BASE, "--out", str(tmp_path / "out")])
+        silent.settimeout(0)
+        calls = 0
+        with contextlib.suppress(BlockingIOError):
+            while silent.accept():
+                calls += 1
+    wait = "list of models" if form == "URL" else "first answer"
+    assert done.exit_code == 2 and f"waiting for stack A's {wait} ({url})" in done.stderr, done.stderr
+    assert f"stack A at {url} does not answer (no answer within 0.3 s (" in done.stderr
+    assert "raise timeout in a YAML file" in done.stderr
+    assert calls == (2 if form == "URL" else 1)  # where no list of models comes, any model is asked
+
+
+def test_a_key_that_is_not_set_is_that_of_a_stack(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("model: m\nbase_url: http://127.0.0.1:9/v1\napi_key_env: NO_SUCH_KEY\n")
+    done = CliRunner().invoke(app, ["gate", str(file), str(file), *BASE, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "stack A: environment variable NO_SUCH_KEY is not set" in done.stderr
+
+
+def test_the_bar_counts_the_answers_that_each_stack_owes(
+    right: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    bar = SimpleNamespace(
+        update=lambda: None, set_description_str=lambda text, refresh=True: shown.append(text)
+    )
+    monkeypatch.setattr("long_context_tasks.gate.run.progress", lambda _: contextlib.nullcontext(bar))
+    with known_server(right, 0.9) as server:
+        done = CliRunner().invoke(
+            app, ["gate", server.url, server.url, *BASE, "--n", "5", "--out", str(tmp_path)]
+        )
+    assert len(shown) == 10 and shown[-1] == "left: A 0, B 0"
+    assert {"left: A 4, B 5", "left: A 5, B 4"} & {shown[0]}
+    assert "self-checks before the first case" in done.stderr
+
+
+def test_runs_of_equally_named_models_are_no_repeats(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as good, known_server(right, 0.6) as bad:
+        gate(bad.url, good.url, tmp_path)
+    done = CliRunner().invoke(app, ["report", "compare", str(tmp_path / "runs"), "--json"])
+    assert done.exit_code == 0 and "known (A)" in done.stdout and "known (B)" in done.stdout, done.output
 
 
 def test_a_second_gate_in_the_same_folder_is_refused_before_it_pays(tmp_path: Path) -> None:

@@ -8,28 +8,47 @@ import subprocess
 import sys
 import termios
 
-_STEP = """
+import pytest
+
+_LONG = "elitr_bench_conv_synthetic_goldhistory 32k"
+_BAR = f"""
 import sys
 from long_context_tasks.schema.progress import each_with_progress
-for name in each_with_progress(["some_task"], "reading", "task"):
+for name in each_with_progress(["{_LONG}"], "reading"):
+    sys.stdin.readline()
+"""
+_STEP = """
+import sys
+from long_context_tasks.schema.progress import step
+with step("waiting for " + "a_server " * 20, print):
     sys.stdin.readline()
 """
 
 
-def test_the_clock_of_a_terminal_goes_on_during_a_step() -> None:
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        # A bar beside the long name, in 80 columns.
+        (_BAR, rf"reading {_LONG}:   0%\|[^|\r]{{5,}}\| 0/1 \[(\d\d:\d\d)<"),
+        (_STEP, r"\r\[(\d\d:\d\d)\] waiting for a_server [^\r]{40,50}(?=\r)"),
+    ],
+    ids=["bar", "step"],
+)
+def test_the_clock_of_a_terminal_goes_on_during_a_step(code: str, line: str) -> None:
     """The step ends when the terminal has shown two of its seconds."""
     console, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    step = subprocess.Popen([sys.executable, "-c", _STEP], stdin=subprocess.PIPE, stderr=terminal)
+    running = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     output = b""
-    while len(set(re.findall(rb"reading some_task: [^\r]* 0/1 \[(\d\d:\d\d)<", output))) < 2:
+    while len(set(re.findall(line.encode(), output))) < 2:
         output += os.read(console, 65536)
-    step.communicate(b"\n")
+    running.communicate(b"\n")
     os.close(console)
-    assert step.returncode == 0
+    assert running.returncode == 0
 
 
-def test_a_file_gets_no_bar() -> None:
-    done = subprocess.run([sys.executable, "-c", _STEP], input=b"\n", capture_output=True, check=True)
-    assert done.stderr == done.stdout == b""
+def test_a_file_gets_no_bar_and_the_name_of_a_step_once() -> None:
+    for code, printed in ((_BAR, b""), (_STEP, b"waiting for " + b"a_server " * 20 + b"\n")):
+        done = subprocess.run([sys.executable, "-c", code], input=b"\n", capture_output=True, check=True)
+        assert (done.stderr, done.stdout) == (b"", printed)

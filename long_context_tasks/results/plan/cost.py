@@ -270,7 +270,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
     planned: list[TaskPlan] = []
     failed: dict[str, str] = {}
     prompts = Prompts()
-    for name in each_with_progress(names, "reading", "task"):
+    for name in each_with_progress(names, "reading"):
         # Only the cases of one task are in memory at a time.
         try:
             task = load_task(name, options)

@@ -317,7 +317,7 @@ def find_missing(
     folders = [find_runs_and_bundles(path) for path in results]
     tasks: list[WantedTask] = []
     without_data: dict[str, str] = {}
-    for name in each_with_progress(names, "reading", "task"):
+    for name in each_with_progress(names, "reading"):
         task: LoadedTask | None = None
         try:
             with loading():
