@@ -813,7 +813,7 @@ def _sorted_notes(blocks: Sequence[Block]) -> int:
     for pattern, fewest, share in ((_NOTE_BY_PAGE, 8, 0.5), (_ENTRY, 30, 0.75)):
         found = ((place, pattern.match(blocks[i].text)) for place, i in enumerate(tail))
         keys = [(place, match[1]) for place, match in found if match]
-        values = [int(key) if key.isdigit() else ord(folded(key)[0]) for _, key in keys]
+        values = [int(key) if key.isdecimal() else ord(folded(key)[0]) for _, key in keys]
         run: list[int] = []
         for k in reversed(_rising(values)):
             if run and keys[run[-1]][0] - keys[k][0] > _MOST_BETWEEN_NOTES:

@@ -323,3 +323,8 @@ def test_underscores_between_words_are_spaces() -> None:
     novel = [*paragraphs(8, 4), "It was a lone_boar and a black_dog.", "_The_ un_known_ man came."]
     story = clean("CHAPTER I\n\n\n" + told(novel))
     assert story.paragraphs[-2:] == ("It was a lone boar and a black dog.", "The unknown man came.")
+
+
+def test_notes_that_begin_with_superscripts_are_read() -> None:
+    notes = [f"{mark} The old mill: see above." for mark in "¹²³"]
+    assert clean(told([*paragraphs(90, 4), *notes])).paragraphs

@@ -5,6 +5,7 @@ from case_folders import build
 from written_book import paragraphs, write_books
 
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
+from long_context_tasks.benchmarks.ada_leval.build.marks import find_marks
 from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError
@@ -183,3 +184,7 @@ def test_a_list_in_one_place_is_part_of_the_story(tmp_path):
     for case in cases.cases:
         text = cases.documents[case.document]
         assert sum(any(line in text[a:b] for line in listed) for a, b in case.inputs["segments"]) < 2
+
+
+def test_a_long_row_of_superscripts_is_read():
+    assert find_marks(Book("a", "a", ("¹" * 5000,), (0,))) == ([], [])

@@ -33,7 +33,7 @@ _SPOKEN_NUMERAL = re.compile(r"[\W_]+(?:[IVXLC]+|\d+)[^\w.?!…]+")
 # "214 The room", "1.2 The room", "Seite 97, ...", "S. 148,3 ..."
 _LEADING = re.compile(r"\d{1,4} [A-ZÀ-ÞА-ЯЁ]|\d{1,2}\.\d{1,2}\b|(?i:seite|side|page|p[aáp]g|[ps])\b\.? ?\d")
 _MISREAD = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[lISOQB])[\dlISOQB]{2,4}(?!\S)")  # "1S" for "15"
-_INSIDE = re.compile(r"(?<!\w)(?:[IVXLC]+|\d{1,3})(?!\w)|(?<=[^\W\d])\d{1,3}(?!\w)|\d{1,4}|[⁰¹²³⁴-⁹]+")
+_INSIDE = re.compile(r"(?<!\w)(?:[IVXLC]+|\d{1,3})(?!\w)|(?<=[^\W\d])\d{1,3}(?!\w)|\d{1,4}|[⁰¹²³⁴-⁹]{1,4}")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[.):\]] ")  # "A. The room"
 _WORD_BEFORE = re.compile(r"([^\W\d_]{2,15})[.,]? $")
 _WORD_AFTER = re.compile(r"[.,]? ([^\W\d_]{2,15})")
