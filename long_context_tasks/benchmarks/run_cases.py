@@ -66,10 +66,7 @@ def refusal(options: Options, length: int, cases: int) -> str:
     tokens, most = length * cases, options.most_written
     if most is None or tokens <= most:
         return ""
-    return (
-        f"its {tokens:,} tokens of synthetic cases are not in the cache, and at most {most:,} are written here; "
-        "`lct runs export` with its options writes them"
-    )
+    return f"its {tokens:,} tokens of synthetic cases are not in the cache, and at most {most:,} are written here"
 
 
 def cached_cases(

@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,10 @@ def _print(message: str, *, err: bool = False, wrap: bool = True) -> None:
     if wrap and stream.isatty():  # lines in files stay whole, because programs read them
         width = os.get_terminal_size(stream.fileno()).columns or _WIDTH
         text = "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
-    typer.echo(text, err=err)
+    # A progress bar, which may be on the same terminal, makes room for the lines.
+    bars = sys.modules.get("tqdm") if stream.isatty() else None
+    with bars.tqdm.external_write_mode(stream) if bars else nullcontext():
+        typer.echo(text, err=err)
 
 
 def wrapped(line: str, width: int) -> list[str]:

@@ -188,6 +188,7 @@ class OtherTask:
 Found = StoredRun | OtherTask | str
 
 
+_DECIDING = ("length", "length_policy", "tokenizer", "n", "subset", "seed")  # options that decide about cases
 CASES_SHA256 = "cases_sha256"  # key of cases_digest in the results of all hosts
 
 
@@ -296,7 +297,9 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
     try:
         return catalogue.load_task(run.task, options)
     except NotInCache as error:
-        raise NotInCache(f"{run}: {error}") from None
+        given = [name for name in _DECIDING if getattr(options, name) != getattr(Options, name)]
+        flags = "".join(f" --{name.replace('_', '-')} {getattr(options, name)}" for name in given)
+        raise NotInCache(f"{run}: {error}; `lct runs export {run.task}{flags}` writes them") from None
 
 
 def _check_cases(run: StoredRun, root: Path) -> None:

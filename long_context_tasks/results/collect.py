@@ -36,6 +36,7 @@ from long_context_tasks.results.settings import seed_of, separate_case_sets, set
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import MOST_BYTES, json_value, loads
+from long_context_tasks.schema.progress import progress
 from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
 
@@ -112,20 +113,24 @@ def collect_with_files(
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
     others: dict[OtherTask, None] = {}
-    sourced = _distinct(list(_evaluations_in(paths, problems, others)), problems, reuse)
-    bundled = list(_bundled(paths, problems))
-    labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
-    # Names depend on all judges: a name that several settings share needs digits.
-    names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
     failures: Failures = {}
     contents: dict[str, str] = {}
-    reader = _Reader(reuse, pages, failures, contents)
     found: dict[str, TidyRun | InputError] = {}
-    for key in sorted(sourced, key=lambda key: sourced[key][1].run.task_key):
-        try:
-            found[key] = reader.read(key, sourced[key][1], labels[key])
-        except InputError as error:
-            found[key] = error
+    with progress(0) as bar:
+        bar.set_description_str("reading runs")
+        sourced = _distinct(list(_evaluations_in(paths, problems, others)), problems, reuse)
+        bundled = list(_bundled(paths, problems))
+        labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
+        # Names depend on all judges: a name that several settings share needs digits.
+        names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
+        reader = _Reader(reuse, pages, failures, contents)
+        bar.reset(len(sourced))
+        for key in sorted(sourced, key=lambda key: sourced[key][1].run.task_key):
+            try:
+                found[key] = reader.read(key, sourced[key][1], labels[key])
+            except InputError as error:
+                found[key] = error
+            bar.update()
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
     of_bundles: dict[str, Evaluation] = {}
     for key, (source, evaluation) in sourced.items():

@@ -36,7 +36,7 @@ def parse_length(text: str | int) -> int:
     match = re.fullmatch(r"(\d{1,12})([kKmM]?)", str(text).strip(), flags=re.ASCII)
     value = int(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()] if match else 0
     if value <= 0:
-        raise InputError(f"length {str(text)[:40]!r} is not understood: write it like 2k, 128k, 1m or 4096")
+        raise InputError(f"{str(text)[:40]!r} is not a length: write it like 2k, 128k, 1m or 4096")
     return value
 
 

@@ -243,7 +243,7 @@ class _Writer:
         )
         self.page("case.html", "case")
         self.page("about.html", "about", benchmarks=self.benchmarks, n_runs=n_runs)
-        self.page("submit.html", "submit", columns=submit_columns(self.leading.values()))
+        self.page("submit.html", "submit", columns=submit_columns(self.leading.values(), self.collection))
 
     def write_model_pages(self) -> None:
         runs = self.collection.runs.partition_by("model", as_dict=True)

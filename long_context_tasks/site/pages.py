@@ -13,7 +13,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, best_first, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
-from long_context_tasks.results.tidy import ORDER
+from long_context_tasks.results.tidy import ORDER, Collection
 from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
@@ -389,19 +389,26 @@ def benchmark_context(
     }
 
 
-def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
-    rows = []
+def submit_columns(leading: Iterable[Cell], collection: Collection) -> list[dict[str, Any]]:
+    """Return the task, options and cases behind each column of our tasks, and whether one of its scores is ranked."""
     # Hosts' own tasks have no names or options of ours to run them by.
     ours = [cell for cell in leading if cell.benchmark not in catalogue.READ_ONLY]
     ours.sort(key=lambda cell: (*cell.place, cell.settings, cell.n_available))
-    for task, settings, n in dict.fromkeys((cell.task, cell.settings, cell.n_available) for cell in ours):
-        # The folder of built cases differs for everyone, and generation arguments are given to the host, not
-        # to the task.
-        task_options = {
-            key: value
-            for key, value in held_settings(settings).items()
-            if key.startswith("lct_") and key != "lct_cases"
-        }
-        text = words.joined(words.settings(settings), f"{n} case{'s' if n != 1 else ''}")
-        rows.append({"task": task, "text": text, "options": json.dumps(task_options) if task_options else ""})
+    provenance = dict(collection.runs.select("run", "provenance").iter_rows())
+    rows = []
+    for (task, settings, n), cells in grouped(ours, attrgetter("task", "settings", "n_available")).items():
+        held = held_settings(settings)
+        # Generation arguments are given to the host, not to the task.
+        given = {key: value for key, value in held.items() if key.startswith("lct_")}
+        first = held.pop("lct_n", n)
+        part = f"first {first} of " if isinstance(first, int) and first < n else ""
+        facts = [held_settings(provenance[run]) for cell in cells for run in cell.runs]
+        # Hosts write this key for built cases only.
+        hashes = sorted({str(each.get("cases_sha256") or "") for each in facts} - {""})
+        known = "cases_sha256 " * bool(hashes) + ", ".join(hashes)
+        count = f"{part}{n} case{'s' if n != 1 else ''}"
+        text = words.joined(words.settings(json.dumps(held)), known, count)
+        options = json.dumps(given) if given else ""
+        ranked = any(cell.ranked for cell in cells)
+        rows.append({"task": task, "text": text, "options": options, "ranked": ranked})
     return rows

@@ -233,7 +233,7 @@ def test_folders_of_several_builds(tmp_path: Path) -> None:
         ([{"id": 1, "context": "x"}], r"row 1: question is missing; the columns are id, task"),
         ([{"id": 1, "context": " ", "question": "q"}], r"row 1: context is empty; the columns are"),
         ([{"id": 1, "context": "x", "question": 3}], r"row 1: question must be text"),
-        ([{"context": "x", "question": "q", "length": "long"}], r"row 1: length .*'long' is not understood"),
+        ([{"context": "x", "question": "q", "length": "long"}], r"row 1: length .*'long' is not a length"),
         ([3], r"row 1: must be keys and values; the columns are"),
         ([{"id": 1, "context": "x", "question": "q"}] * 2, r"row 2: the id '1' occurs twice"),
         ([], "holds no cases"),

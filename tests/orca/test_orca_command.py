@@ -219,7 +219,7 @@ def test_bad_options_of_train_cost_nothing(
         (("--controls",), "--controls needs ratings, and --out"),
         (("--threshold", 2), "threshold must be below 1"),
         (("--threshold", 0.1, "--dev", "{dev}"), "not both"),
-        (("--window", 0), "--window: length '0'"),
+        (("--window", 0), "--window: '0' is not a length"),
         (("--dtype", "fp16"), "dtype must be 'auto', 'float32'"),
         (("--window", 3, "-o", "{here}/out.jsonl"), "no answer fits the window of 3 tokens"),
     ],

@@ -47,7 +47,7 @@ def test_given_wins_over_the_environment(
         ({"lct_subset": 100}, "lct_subset must be 1000, 200 or 50"),
         ({"lct_length_policy": "same"}, "lct_length_policy must be 'same_information' or 'same_tokens'"),
         ({"lct_seed": "x"}, "lct_seed must be a whole number"),
-        ({"lct_window": "-3"}, "lct_window length '-3' is not understood"),
+        ({"lct_window": "-3"}, "lct_window '-3' is not a length: write it like 2k"),
         ({"lct_cut_keep": "mid"}, "lct_cut_keep must be 'front' or 'rear'"),
         ({"lct_question_markers": "maybe"}, "lct_question_markers must be true or false"),
         ({"lct_length_policy": "same_tokens"}, "give lct_tokenizer"),

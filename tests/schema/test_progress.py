@@ -7,8 +7,10 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
+from collected_runs import Run, simple, write_lm_eval
 
 _LONG = "elitr_bench_conv_synthetic_goldhistory 32k"
 _BAR = f"""
@@ -52,3 +54,33 @@ def test_a_file_gets_no_bar_and_the_name_of_a_step_once() -> None:
     for code, printed in ((_BAR, b""), (_STEP, b"waiting for " + b"a_server " * 20 + b"\n")):
         done = subprocess.run([sys.executable, "-c", code], input=b"\n", capture_output=True, check=True)
         assert (done.stderr, done.stdout) == (b"", printed)
+
+
+_NOTE = """
+from long_context_tasks.cli.output import warn
+from long_context_tasks.schema.progress import progress
+with progress(2) as bar:
+    warn("a note")
+"""
+
+
+def _on_a_terminal(*command: object) -> bytes:
+    """What a command writes on the standard error of a terminal."""
+    console, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    subprocess.run([sys.executable, *map(str, command)], stdout=subprocess.PIPE, stderr=terminal, check=True)
+    output = os.read(console, 65536)
+    os.close(terminal)
+    os.close(console)
+    return output
+
+
+def test_a_bar_makes_room_for_a_note() -> None:
+    lines = _on_a_terminal("-c", _NOTE).split(b"\r\n")
+    assert lines[0].split(b"\r")[-1] == b"a note"
+
+
+def test_a_report_shows_how_many_runs_are_read(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0])))
+    shown = _on_a_terminal("-c", "from long_context_tasks.cli import app; app()", "report", tmp_path)
+    assert b"reading runs: " in shown and b"0/1" in shown

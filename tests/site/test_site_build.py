@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,8 +86,8 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
                         "1 file or run left out", "results/x.json: cut <b>", "Notes on the runs owl: 2 names of hosts <i> are shown")),
         (f"model/{slug('magpie-small-24b')}.html", ("at least 64k", "holds at 32k, 64k", "stays above 85 %", "128k")),
         ("benchmark/ada_leval.html", ("4 figures of the paper", "GPT-4-Turbo-0125", "official_accuracy")),
-        ("about.html", ("How scores are made", "Ada-LEval", "long_context_tasks 0.1")),
-        ("submit.html", ("--tasks ada_leval_bestanswer_1k \\", "lct report pack results/ --out bundles/", "The 22 columns of this leaderboard", "ada_leval_tsort_2k · 200 cases", "Send bundles/ORG__MODEL.lct.zip to those")),
+        ("about.html", ("How scores are made", "For our tasks, the prompts are those of the papers", "Ada-LEval", "long_context_tasks 0.1")),
+        ("submit.html", ("--tasks ada_leval_bestanswer_1k \\", "lct report pack results/ --out bundles/", "The 22 combinations of task and options on this leaderboard", "ada_leval_tsort_2k · 200 cases", "Send bundles/ORG__MODEL.lct.zip to those")),
         ("benchmark/ethic.html", ("every case weighed equally", "GPT-4o", "Published figures, not run here", "2 figures of the paper", "organize_ books", "41.1",
                                   "ETHIC paper (NAACL 2025), Table 3", "Scores by noise", "owl <b> 8k 0.5 crow",
                                   "As in the paper <i> a note <i> Scores by length <b>: 2 rows")),
@@ -95,6 +96,29 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
 def test_what_pages_say(small_site: BuiltSite, page: str, texts: tuple[str, ...]) -> None:
     shown = Page(small_site.index.parent / page).words
     assert [text for text in texts if text not in shown] == []
+
+
+def test_a_run_as_the_page_on_submitting_says_has_the_cases_of_a_ranked_score(tmp_path: Path) -> None:
+    trial, built = {"lct_n": 20}, {"lct_cases": "mine", "lct_seed": 7, "temperature": 1}
+    cells = [
+        made_up_cell(
+            "owl", "needle_plain_1k", rate(0.5, n), (f"run {n}",), benchmark="needle", settings=json.dumps(settings),
+            n_available=available, ranked=n == available,
+        )
+        for n, available, settings in ((20, 200, trial), (30, 30, built))
+    ]  # fmt: skip
+    known = pl.lit(json.dumps({"cases_sha256": "fd1e3a13383724aa"}))
+    collection = collection_of(cells)
+    hashed = collection.runs.with_columns(
+        pl.when(pl.col("run") == "run 30").then(known).otherwise("provenance").alias("provenance")
+    )
+    folder = build_site(tmp_path / "site", replace(collection, runs=hashed), cells).index.parent
+    shown = Page(folder / "submit.html").words
+    options = '{"lct_cases": "mine", "lct_seed": 7}'
+    assert f"--tasks needle_plain_1k \\ --metadata '{options}' \\" in shown
+    whole = "built cases mine, seed 7, temperature 1 · cases_sha256 fd1e3a13383724aa · 30 cases"
+    assert f"needle_plain_1k · {whole} {options}" in shown
+    assert 'needle_plain_1k · first 20 of 200 cases {"lct_n": 20}' in shown
 
 
 def test_a_published_figure_by_another_metric_is_marked_and_no_score(tmp_path: Path) -> None:

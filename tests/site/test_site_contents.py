@@ -239,7 +239,10 @@ def test_long_synthetic_cases_are_not_written_for_pages(
     short = CliRunner().invoke(app, given)
     assert short.exit_code == 0, short.output
     refused = "its 4,000 tokens of synthetic cases are not in the cache, and at most 3,000 are written here"
-    assert short.stderr.count(refused) == 2 and "1 cells have no scores by place" in short.stderr
+    command = "`lct runs export ethic_recall_medicine_synthetic --length 2000 --n 2` writes them"
+    assert (
+        short.stderr.count(f"{refused}; {command}") == 2 and "1 cells have no scores by place" in short.stderr
+    )
     [folder] = [path.name for path in (tmp_path / "empty" / "cases").iterdir() if path.is_dir()]
     page = (tmp_path / "site" / "benchmark" / "ethic.html").read_text()
     assert refused in page and "by context length" in page

@@ -145,6 +145,12 @@ def test_claimed_windows_have_the_colour_of_their_models(reader: Reader) -> None
     named = [text.removeprefix("claimed window of ").rpartition(",")[0] for text in keys if "claimed" in text]
     assert windows and windows == [curves[models.index(name)] for name in named]
     assert len(set(windows)) == len(windows) and "chance" in keys
+    # Their labels are above the frame, where no curve crosses them.
+    boxes = "each => each.getBoundingClientRect()"
+    frame, *labels = reader.js(
+        f"return [...{plot}.querySelectorAll('.nsewdrag, .annotation-text-g')].map({boxes})"
+    )
+    assert len(labels) == len(windows) and all(label["bottom"] <= frame["top"] for label in labels)
 
 
 def test_wide_tables_say_on_a_phone_that_there_are_more_columns(reader: Reader) -> None:

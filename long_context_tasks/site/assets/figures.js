@@ -110,11 +110,14 @@
     }
     layout.yaxis.range = [0, scale * spec.top * 1.02];
     layout.shapes = marks.map(([x, , line]) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: markColor(line), width: 1.5, dash: "dash" } }));
-    // On a phone they would cross the lines; the key below names the windows as well.
-    layout.annotations = (innerWidth < 600 ? [] : marks).map(([x, , line], number) => ({
-      x: spec.log ? Math.log10(x) : x, yref: "paper", y: 1 - 0.07 * (number % 4), text: `claimed ${tokens(x)}`, showarrow: false, xanchor: "right", xshift: -5,
+    // Above the frame, where no curve crosses them. A phone has no room for them; the key names the windows as well.
+    const labels = innerWidth < 600 ? [] : marks;
+    layout.annotations = labels.map(([x, , line], number) => ({
+      x: spec.log ? Math.log10(x) : x, yref: "paper", y: 1, yanchor: "bottom", yshift: 15 * (number % 4), text: `claimed ${tokens(x)}`, showarrow: false,
       font: { size: 11, color: markColor(line) },
     }));
+    layout.margin.t += 15 * Math.min(4, labels.length);
+    layout.height += 15 * Math.min(4, labels.length);
     return [traces, layout];
   }
 
