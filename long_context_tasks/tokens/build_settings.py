@@ -72,7 +72,7 @@ class BuildSettings:
     n: Annotated[
         Whole | None,
         option(
-            "Most cases of each length (and of each domain, where there are several); they come from as many books as possible, in "
+            "Most cases of each length (and of each domain, where there are several). They come from as many books as possible, in "
             "TSort from random ones, or are a random choice of questions. Default: all; synthetic: 200.",
             ALL_TASKS,
             ge=1,

@@ -46,8 +46,8 @@ _APART = 100  # words between members, the median
 def find_marks(book: Book) -> tuple[list[Leak], list[Leak]]:
     """Return the paragraphs with a mark that may count in an unknown way, and other short lines that are no sentences.
 
-    A mark is a short line with digits or a keyword next to at most one other word; looks like a misread numeral; begins as others
-    do all over the book; or is part of a series within paragraphs.
+    A mark is a short line with digits, or with a keyword next to at most one other word. Other marks look like a misread numeral,
+    begin as others do all over the book, or are part of a series within paragraphs.
     """
     marks = {place: _leak(book, place) for place in _inside(book)}
     lines: dict[str, list[Leak]] = defaultdict(list)
