@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Work
@@ -85,13 +85,14 @@ def test_few_more_abstracts_are_written_than_a_length_takes(
 
 
 @given(st.lists(st.integers(200, 600), min_size=60, max_size=60), st.integers(500, 8000))
+@example([250] * 60, 500)
 def test_abstracts_are_chosen_by_their_sizes(sizes: list[int], room: int) -> None:
     places = iter(range(60))
     chosen = filling(places, sizes.__getitem__, room, room // 160)
     needed = next(places)
     assert sum(sizes[place] for place in chosen) <= room
     # At most five are needed after those that fit as they come.
-    assert sum(sizes[: needed - 5]) <= room and chosen == sorted({*chosen})
+    assert sum(sizes[: max(0, needed - 5)]) <= room and chosen == sorted({*chosen})
 
 
 def test_longer_tokens_than_those_of_cl100k_are_supplied(tmp_path: Path) -> None:
