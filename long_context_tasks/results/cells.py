@@ -64,8 +64,11 @@ class Cell:
     settings: str = "{}"  # settings that differ from the defaults, as JSON
     points_metrics: frozenset[str] = frozenset()  # those of metric and official that are points of a scale
 
-    state = cached_property(repr)
-    """Everything about the cell, for the keys of what is made from it."""
+    @cached_property
+    def state(self) -> str:
+        """Everything about the cell, for the keys of what is made from it."""
+        # The order of a set changes from process to process.
+        return f"{replace(self, points_metrics=frozenset())} {sorted(self.points_metrics)}"
 
     @property
     def place(self) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 import math
 import statistics
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,15 @@ def test_what_is_not_ranked_says_why(
     cells = cells_of(collection)
     assert {cell.model: cell.why_unranked for cell in cells} == {model: why.get(model, "") for model in runs}
     assert all(cell.ranked == (not cell.why_unranked) for cell in cells)
+
+
+def test_the_state_of_a_cell_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([0.0, 1.0])))
+    cell = one(tmp_path)
+    orders = (map(frozenset, (pair, pair[::-1])) for pair in combinations(map(str, range(20)), 2))
+    first, second = next(sets for sets in map(list, orders) if len({*map(repr, sets)}) == 2)
+    states = {replace(cell, points_metrics=points).state for points in (first, second)}
+    assert len(states) == 1 and cell.state not in states
 
 
 def test_nothing(tmp_path: Path) -> None:
