@@ -297,6 +297,8 @@ def _is_dated(text: str) -> bool:
 
     >>> [_is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "« Le 18 mai. »")]
     [True, True, True, True]
+    >>> [_is_dated(text) for text in ("af Aggershus Slot, 12 Decembris 1665.", "»Die 27. Septembris.")]
+    [True, True]
     >>> [_is_dated(text) for text in ("Wednesday.", "_Jueves 14._", "Monday evening.", "Monday! And nobody came.", "“Monday.”")]
     [True, True, True, False, False]
     >>> [_is_dated(text) for text in ("On the 3rd of May they left the house, and nobody saw them.", "“He came on May 3.”")]
