@@ -250,11 +250,12 @@ def test_inspect(
 @pytest.mark.usefixtures("meetings")
 def test_settings_tell_a_run_in_parts_from_others(tmp_path: Path) -> None:
     """A server may join parts with a newline, so such a run is a cell of its own."""
+    from long_context_tasks.benchmarks.catalogue import parse_task
     from long_context_tasks.results.settings import changed_options
 
     plain, split = load(QA), load(QA, lct_split_messages="plain")
     assert "lct_split_messages" not in plain.description()
-    assert changed_options("elitr_bench", split.description())["lct_split_messages"] == "plain"
+    assert changed_options(parse_task(QA), split.description())["lct_split_messages"] == "plain"
 
 
 @needs("lm_eval")

@@ -82,10 +82,15 @@ def by_length_table(results: Mapping[str, Any], column: str) -> str:
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
     fresh = [entry.result for entry in entries if entry.result is not None]
-    shown = {
-        entry.task: {*_main_metrics(entry.dataset, results), "random_guess"} & set(entry.result or ())
-        for entry in entries
-    }
+    shown = {}
+    for entry in entries:
+        numbers, main = entry.result or {}, _main_metrics(entry.dataset, results)
+        # As in the host's table, only a headline is shown without a value.
+        shown[entry.task] = {
+            name
+            for name in (*main, "random_guess")
+            if name in numbers and (name == main[0] or not math.isnan(numbers[name]))
+        }
     return "\n".join(["", printed(table(entries), shown), *notes(fresh), ""])
 
 

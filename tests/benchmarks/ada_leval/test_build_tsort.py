@@ -270,7 +270,7 @@ def test_bad_settings(kind, options, words):
         ("...,2k", "between"),
         ("2k,...", "between"),
         ("8k,...,2k", "none is between"),
-        ("2q", "not understood"),
+        ("2q", "not a length"),
     ],
 )
 def test_bad_lengths(text, words):
