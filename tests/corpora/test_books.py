@@ -63,6 +63,8 @@ def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
         "[p12]",
         'Illustration: "He went to the window"',
         "<<Illustration: The window>>",
+        "[imagen: Estrella.]",
+        "[Kuva: Ikkuna.]",
         "[TN: the original has 'teh'.]",
         "[Note 2: A long boat.]",
         "[Blank Page]",
