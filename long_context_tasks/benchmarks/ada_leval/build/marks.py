@@ -12,7 +12,6 @@ from statistics import median
 from long_context_tasks.benchmarks.ada_leval.build.leaks import Leak
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.headings import (
-    MOST,
     Numbered,
     any_keyword,
     count_in,
@@ -20,13 +19,14 @@ from long_context_tasks.corpora.headings import (
     months,
     numeral_at,
     plain,
+    readings,
     series_in,
 )
 from long_context_tasks.corpora.printed_text import ends_paragraph, ends_sentence, is_capitals
 
 _SPEECH = "\"'“‘«„»-–—"
 _LONGEST_LINE = 120  # characters
-_MOST_WORDS, _FEW_WORDS = 12, 5
+_MOST_WORDS, _FEW_WORDS = 12, 2
 _FEWEST_TENTHS = 4  # tenths of a book with a member of a series
 _NUMERAL_LIKE = re.compile(r"[\W_]*(?:[IVXLCYTHNMivxlcjnm1Ⅰ-ↈ]{1,6}|\w)[\W_]*")  # "Vm." for "VIII."
 _SPOKEN_NUMERAL = re.compile(r"[\W_]+(?:[IVXLC]+|\d+)[^\w.?!…]+")
@@ -43,26 +43,22 @@ _CHAPTERS, _PAGES = (4, 0.6, 2), (8, 0.8, 20)
 _APART = 100  # words between members, the median
 
 
-def find_marks(book: Book) -> tuple[list[Leak], list[Leak]]:
-    """Return the paragraphs with a mark that may count in an unknown way, and other short lines that are no sentences.
+def find_marks(book: Book) -> list[Leak]:
+    """Return the paragraphs with a mark that may count in an unknown way, or with a line that may be a title.
 
-    A mark is a short line with digits, or with a keyword next to at most one other word. Other marks look like a misread numeral,
-    begin as others do all over the book, or are part of a series within paragraphs.
+    A mark is a short line with a number or a keyword. Other marks look like a misread numeral or are part of a series within
+    paragraphs.
     """
     marks = {place: _leak(book, place) for place in _inside(book)}
-    lines: dict[str, list[Leak]] = defaultdict(list)
     for place, text in enumerate(book.paragraphs):
         words = text.split() if len(text) <= _LONGEST_LINE else []
-        spoken = text[:1] in _SPEECH
-        if _MISREAD.search(text) or _LEADING.match(text) or (len(words) <= 2 and _is_mark(words, spoken)):
+        if (
+            _MISREAD.search(text)
+            or _LEADING.match(text)
+            or (0 < len(words) <= _MOST_WORDS and _is_mark(words))
+        ):
             marks[place] = _leak(book, place)
-        elif 0 < len(words) <= _MOST_WORDS and not spoken and _is_open(text):
-            lines[words[0] if len(words) <= _FEW_WORDS else ""].append(_leak(book, place))
-    for first, same in list(lines.items()):
-        spread = _tenths(book, [leak.paragraph for leak in same]) >= _FEWEST_TENTHS
-        if first and spread and len({leak.text for leak in same}) >= MOST * len(same):
-            marks |= {leak.paragraph: leak for leak in lines.pop(first)}
-    return [*marks.values()], [leak for same in lines.values() for leak in same]
+    return [*marks.values()]
 
 
 def _leak(book: Book, place: int) -> Leak:
@@ -73,20 +69,23 @@ def _tenths(book: Book, places: Sequence[int]) -> int:
     return len({10 * place // len(book.paragraphs) for place in places})
 
 
-def _is_mark(words: Sequence[str], spoken: bool) -> bool:
-    """Return whether at most two words may be a number, such as "1S", "[fol. 12r]", "CHAPTER Vm." or "Im Mai."."""
+def _is_mark(words: Sequence[str]) -> bool:
+    """Return whether a short line is no sentence, or may have a number, such as "1S", "[fol. 12r]", "CHAPTER Vm." or "Im Mai."."""
     text = " ".join(words)
-    if spoken or not words:
-        return _SPOKEN_NUMERAL.fullmatch(text) is not None
-    if any(character.isdigit() for character in text):
+    few = len(words) <= _FEW_WORDS
+    if text[0] in _SPEECH:
+        return few and _SPOKEN_NUMERAL.fullmatch(text) is not None
+    if _is_open(text) or any(map(str.isdigit, text)):
         return True
-    counts = _NUMERAL_LIKE.fullmatch(text) or any_keyword(words[0].title()) or plain(words[-1]) in months()
-    return bool(counts) and text[-1] not in "?!:"
+    if few and text[-1] not in "?!:":
+        return bool(_NUMERAL_LIKE.fullmatch(text) or any_keyword(text) or plain(words[-1]) in months())
+    return bool(any_keyword(text)) and any(readings(text))
 
 
 def _is_open(text: str) -> bool:
     """Return whether a short paragraph has no mark at the end of a sentence, or no small letters."""
-    return (text[0].isupper() and not ends_paragraph(text) and text[-1] != ",") or is_capitals(text)
+    begins = next(filter(str.isalpha, text), "")
+    return (begins.isupper() and not ends_paragraph(text) and text[-1] != ",") or is_capitals(text)
 
 
 def _inside(book: Book) -> Iterator[int]:

@@ -68,7 +68,6 @@ _WORD = re.compile(r"\w+")
 # Not a closing quote after a dash, which ends the quoted speech.
 _GOES_ON = (",", ":", ";", "–", "—", "-")
 _EASIEST_ORDERS = 3
-_FEW = 0.1  # of the passages of a book
 _UNEVEN = 2
 """Largest ratio of the longer hint to the shorter one in a case that fills its length."""
 
@@ -498,15 +497,14 @@ def _cases_of_book(
     # Renaming changes token counts, so it comes first.
     counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
     # Leaks do not depend on the length, so they are found once per book.
-    leaks, (marks, lines) = find_leaks(counted.book), find_marks(counted.book)
-    leaks = [*leaks, *marks]
+    leaks = [*find_leaks(counted.book), *find_marks(counted.book)]
     counter = TSortCounter(settings)
     choose: Callable[..., Iterator[TSortDraft | None]] = _filling_drafts if settings.fill else _drafts
     cases: dict[int, list[Case | None]] = {}
     dropped: dict[int, Counter[str]] = {}
     for plan in plans:
         dropped[plan.length] = Counter()
-        drafts = choose(counted, plan, settings, counter, leaks, lines, dropped[plan.length])
+        drafts = choose(counted, plan, settings, counter, leaks, dropped[plan.length])
         # Drafts keep the book in memory, cases do not.
         made = (
             None if draft is None else draft.to_case(plan.task, counter.count_all(draft), plan.length)
@@ -533,12 +531,11 @@ def _drafts(
     settings: "TSortSettings",
     counter: TSortCounter,
     leaks: Sequence[Leak],
-    lines: Sequence[Leak],
     dropped: Counter[str],
 ) -> Iterator[TSortDraft | None]:
     """Yield a book's cases at one length, in random order; None replaces one over the bound."""
     passages = find_passages(counted, plan.caps, settings.segments, dropped)
-    passages = _without_leaks(passages, counted, plan, leaks, lines, dropped)
+    passages = _without_leaks(passages, counted, plan, leaks, dropped)
     for draft in _shuffled(passages, counted, plan, settings):
         fits = counter.count(draft) <= plan.caps.bound
         if not fits:
@@ -552,7 +549,6 @@ def _filling_drafts(
     settings: "TSortSettings",
     counter: TSortCounter,
     leaks: Sequence[Leak],
-    lines: Sequence[Leak],
     dropped: Counter[str],
 ) -> Iterator[TSortDraft]:
     """Yield a book's cases that fill a length; those that share no paragraph come first."""
@@ -563,7 +559,7 @@ def _filling_drafts(
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
         caps = replace(caps, segment=min(caps.segment, room))
     passages = list(filled_passages(counted, caps, settings.segments, counter.fixed))
-    passages = _without_leaks(passages, counted, plan, leaks, lines, Counter())
+    passages = _without_leaks(passages, counted, plan, leaks, Counter())
     passages = _apart(passages, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
     least, empty = least_tokens(caps.bound), True
     for draft in _disjoint_first(_shuffled(passages, counted, plan, settings)):
@@ -580,28 +576,21 @@ def _without_leaks(
     counted: CountedBook,
     plan: _Plan,
     leaks: Sequence[Leak],
-    lines: Sequence[Leak],
     dropped: Counter[str],
 ) -> list[Passage]:
-    """Drop passages with chapter numbers, titles or dates in two or more parts, which reveal the order.
-
-    Passages with other short ``lines`` in two parts are dropped too, unless few would be left.
-    """
+    """Drop passages with chapter numbers, titles, dates or marks of an unknown form in two or more parts, which may reveal the order."""
     headings = [leak for leak in leaks if not leak.told]
     without_headings = [each for each in passages if not in_two_parts(each.borders, headings)]
     silent = [each for each in without_headings if not in_two_parts(each.borders, leaks)]
-    hidden, dated = len(passages) - len(without_headings), len(without_headings) - len(silent)
+    hidden, marked = len(passages) - len(without_headings), len(without_headings) - len(silent)
     refuse_headings(counted.book, headings, hidden, len(passages), plan.task)
     if hidden:
         dropped["two of its parts contain what looks like headings"] += hidden
-    if dated:
-        dropped["two of its parts contain dates or items of a list"] += dated
-    clear = [each for each in silent if not in_two_parts(each.borders, [*leaks, *lines])]
-    if len(clear) < max(1, _FEW * len(silent)):
-        return silent
-    if len(clear) < len(silent):
-        dropped["two of its parts contain lines that may be titles"] += len(silent) - len(clear)
-    return clear
+    if marked:
+        dropped[
+            "two of its parts contain dates, items of a list, or lines that may be titles or numbers"
+        ] += marked
+    return silent
 
 
 def _shuffled(
