@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
@@ -83,14 +83,15 @@ class Reuse:
                 self.save()
 
     def find(self, kind: Any, key: bytes | None) -> Any:
-        """Return the kept value of a type that JSON can hold, or None."""
+        """Return the kept value of a type that JSON can hold, or None, also if the value cannot be read."""
         found = self.get(key) if key else None
-        return None if found is None else _adapter(kind).validate_json(found)
+        with suppress(ValidationError):
+            return None if found is None else _adapter(kind).validate_json(found)
 
     def keep(self, kind: Any, key: bytes | None, value: Any) -> None:
         if key:
-            # In Python's JSON, because other JSON has no NaN.
-            self.put(key, json.dumps(_adapter(kind).dump_python(value, mode="json")).encode())
+            # In Python's JSON, because that of Pydantic has null for some NaN.
+            self.put(key, json.dumps(_adapter(kind).dump_python(value), default=_plain).encode())
 
     def digest(self, paths: Sequence[Path], compute: Callable[[Sequence[Path]], str]) -> str:
         """Return what a function computes from the content of files.

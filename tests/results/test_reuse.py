@@ -4,10 +4,10 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -15,6 +15,8 @@ pytest.importorskip("polars")
 pytest.importorskip("plotly")
 
 from collected_runs import MADE, METRICS, TASK, TIME, Run, Turn, write_lm_eval, write_opencompass
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import long_context_tasks
@@ -22,12 +24,17 @@ from long_context_tasks.cli import app
 from long_context_tasks.hosts.stored import AS_IN_THE_RUN
 from long_context_tasks.results import find_runs, reuse
 from long_context_tasks.results.case_pages import data_state
+from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.collect import collect_with_files
 from long_context_tasks.results.evaluations import Evaluation
+from long_context_tasks.results.lengths import _Outcomes
 from long_context_tasks.results.reuse import Reuse
 from long_context_tasks.schema.files import MOST_BYTES
 from long_context_tasks.site import build
+from long_context_tasks.site.build import _Page
+from long_context_tasks.site.cases import CaseList
 from long_context_tasks.site.pages import model_context
+from long_context_tasks.site.tables import _Groups
 
 CASES = 60
 TEXT = 'The answer is A2, as it "names" the reason, naïvely.\n' * 40
@@ -282,6 +289,42 @@ def test_the_values_used_last_stay_within_the_limit(tmp_path: Path, monkeypatch:
             store.put(key, b"x" * 1_000)
         store.save()
     assert [store.get(key) is not None for key in keys] == [True, False, True]
+
+
+def drawn(data: st.DataObject, kind: Any) -> Any:
+    """Draw a value of a type, nan and infinities among its numbers, with dictionaries and lists as reports have them."""
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{each.name: drawn(data, types[each.name]) for each in fields(kind)})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is tuple and ... not in parts:
+        return tuple(drawn(data, part) for part in parts)
+    if origin in (list, Sequence):
+        return [drawn(data, parts[0]) for _ in range(data.draw(st.integers(0, 2)))]
+    if origin is Mapping:
+        return {drawn(data, parts[0]): drawn(data, parts[1]) for _ in range(data.draw(st.integers(0, 2)))}
+    if origin is frozenset:  # of one element, because the order of several may change
+        return frozenset([drawn(data, parts[0])])
+    return data.draw(st.from_type(kind))
+
+
+@pytest.mark.parametrize("kind", [Cell, CaseList, _Outcomes, _Groups, _Page], ids=str)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_every_kept_value_comes_back_equal(
+    kind: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    value, store = drawn(data, kind), Reuse(tmp_path_factory.getbasetemp() / "kept.sqlite")
+    key = store.key("test", 1)
+    store.keep(kind, key, value)
+    # As text, because nan does not equal itself.
+    assert repr(store.find(kind, key)) == repr(value)
+
+
+def test_a_kept_value_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
+    store = Reuse(tmp_path / "kept.sqlite")
+    store.put(key := store.key("test", 1), b'[[0.1, {"at_least": "far"}]]')
+    assert store.find(_Outcomes, key) is None
 
 
 def test_two_processes_may_use_it(tmp_path: Path) -> None:
