@@ -30,6 +30,7 @@ from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads, one_line, visible
+from long_context_tasks.schema.progress import step
 from long_context_tasks.schema.secrets import HIDDEN, login_forms, without_known
 
 _LOG = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ _SHORTEST_KEY = 12
 _NO_CHANCE = -9999.0
 # Rounded probabilities may sum to slightly above 1; a larger value is not a log-probability.
 _ROUNDING = 0.01
+_QUICK_SECONDS = 1.0
 PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
@@ -483,4 +485,11 @@ def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
         return thread.submit(asyncio.run, work).result()
 
 
-KIND = Kind(check=lambda config: wait_for(probe(config, f"judge {config.name}")))
+def _check(config: JudgeConfig) -> None:
+    # A judge that is up answers at once; of another the user must see what is waited for.
+    asking = f"asking the judge {config.name} at {config.base_url}"
+    with step(asking, limit=config.timeout, after=_QUICK_SECONDS):
+        wait_for(probe(config, f"judge {config.name}"))
+
+
+KIND = Kind(check=_check)

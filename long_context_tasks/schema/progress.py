@@ -1,10 +1,13 @@
 """A progress bar on a terminal whose clock goes on: a step can take minutes, and a line that stands still looks hung."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
+_EVERY = 30.0  # seconds between two lines of a step where no terminal shows its clock
 # Without the rate, so that a long name leaves room for the bar in 80 columns.
 _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]"
 
@@ -32,14 +35,51 @@ def progress(total: int, form: str = _BAR) -> Iterator[Any]:
                 clock.join()
 
 
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
-def step(text: str, report: Callable[[str], None]) -> Iterator[None]:
-    """Show a step and how long it has taken on a terminal during a block; elsewhere report its text once."""
-    with progress(1, "[{elapsed}] {desc}{bar:0}") as bar:  # tqdm fits lines with a bar to the terminal
+def step(
+    text: str,
+    report: Callable[[str], None] | None = None,
+    *,
+    limit: float | None = None,
+    after: float = 0.0,
+) -> Iterator[None]:
+    """Show a step and how long it has taken on a terminal during a block; elsewhere report its text, and the time every 30 s.
+
+    Args:
+        text: name of the step.
+        report: receives the lines where no terminal shows the step, some of them in another thread; None prints them on
+            standard error.
+        limit: seconds after which the step is given up; None if it is not.
+        after: seconds before the first line, so that a quick step has none.
+    """
+    most = "" if limit is None else f"at most {limit:g} s"
+    started, ended, say = monotonic(), Event(), report or _to_stderr
+
+    def tick() -> None:
+        if after and not ended.wait(after):
+            say(first)
+        while not ended.wait(_EVERY):
+            say(f"{text}: {monotonic() - started:.0f} s{most and f', {most}'}")
+
+    first = text + (most and f" ({most})")
+    # tqdm fits lines with a bar to the terminal, so the limit is before the text.
+    with progress(1, f"[{{elapsed}}{most and f', {most}'}] {{desc}}{{bar:0}}") as bar:
         bar.set_description_str(text)
+        clock = Thread(target=tick, daemon=True)
         if bar.disable:
-            report(text)
-        yield
+            if not after:
+                say(first)
+            clock.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if bar.disable:
+                clock.join()
 
 
 def each_with_progress(names: Iterable[str], doing: str) -> Iterator[str]:

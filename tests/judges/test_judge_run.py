@@ -4,6 +4,8 @@ import asyncio
 import json
 import logging
 import os
+import re
+import socket
 import subprocess
 import sys
 import time
@@ -234,6 +236,20 @@ def test_the_probe_passes_and_finds_what_is_missing(monkeypatch: pytest.MonkeyPa
     nobody = f"http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(InputError, match="start the server"):
         check_judge(JudgeConfig(model="m", base_url=nobody, retry_wait=0.01))
+
+
+def test_a_judge_that_never_answers_is_said_to_be_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("long_context_tasks.judges.client._QUICK_SECONDS", 0.01)
+    monkeypatch.setattr("long_context_tasks.schema.progress._EVERY", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never answers
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with pytest.raises(InputError, match="does not answer"):
+            check_judge(JudgeConfig(model="m", base_url=url, timeout=0.5))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"asking the judge m at {url} (at most 0.5 s)"
+    assert re.fullmatch(rf"asking the judge m at {url}: \d s, at most 0.5 s", lines[1])
 
 
 def test_the_key_of_a_call_holds_what_determines_the_reply() -> None:
