@@ -125,7 +125,8 @@ def read_stack(side: str, text: str, out: Path, concurrency: int, report: Callab
     store = Store(out / "replies" / f"{side}.jsonl")
     if not len(store):  # a gate whose replies are all stored needs no server
         first = config.changed(timeout=_FIRST_SECONDS) if match else config
-        with step(f"waiting for stack {side}'s first answer ({config.base_url})", report):
+        waiting = f"waiting for stack {side}'s first answer ({config.base_url})"
+        with step(waiting, report, limit=first.timeout):
             wait_for(probe(first, f"stack {side}"))
     return Endpoint(side, config, store)
 
@@ -138,23 +139,34 @@ def _stack_config(side: str, model: str, url: str) -> JudgeConfig:
 def _only_model(url: str, side: str, report: Callable[[str], None]) -> str:
     config = _stack_config(side, "any", url).changed(retries=0, timeout=_LIST_SECONDS)
 
-    async def ask() -> list[str]:
+    async def ask() -> tuple[list[str], str]:
+        """Return the models and why they are not listed."""
+        reason = ""
         async with EndpointClient(config, f"stack {side}") as client:
-            models = await client.models()
-            if not models:
-                try:
+            try:
+                with step(f"waiting for stack {side}'s list of models ({url})", report, limit=_LIST_SECONDS):
+                    if models := await client.models():
+                        return models, reason
+            except EndpointError as error:
+                if error.late:  # the next call would be waited for as long
+                    raise
+                reason = f" ({error})"
+            try:
+                with step(f"waiting for stack {side}'s answer ({url})", report, limit=_LIST_SECONDS):
                     await client.complete([Message("user", "Answer with the word yes.")], Draw(None))
-                except EndpointError as error:
-                    # Others may be about the model's name, which is not known.
-                    if error.status in (None, 401, 403, 407):
-                        raise InputError(diagnosis(config, error, models, f"stack {side}")) from None
-            return models
+            except EndpointError as error:
+                # Others may be about the model's name, which is not known.
+                if error.status in (None, 401, 403, 407):
+                    raise
+        return [], reason
 
-    with step(f"waiting for stack {side}'s list of models ({url})", report):
-        models = wait_for(ask())
+    try:
+        models, reason = wait_for(ask())
+    except EndpointError as error:
+        raise InputError(diagnosis(config, error, [], f"stack {side}")) from None
     # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
-        offer = f"offers {', '.join(models[:8])}" if models else "does not list its models"
+        offer = f"offers {', '.join(models[:8])}" if models else f"does not list its models{reason}"
         base = url.rstrip("/")
         ending = "" if models or base.endswith("/v1") else f" end the address in /v1 ({base}/v1), or"
         raise InputError(f"stack {side}: {url} {offer};{ending} name the model: MODEL@{url}")

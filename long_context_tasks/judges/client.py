@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -146,24 +147,7 @@ class EndpointClient:
         return True if error.wait is None else max(error.wait, self.config.retry_wait)
 
     async def _once(self, body: bytes) -> Reply:
-        try:
-            # Following a redirect would send the key to another server.
-            async with self._http.post(
-                self._url, data=body, proxy=self._proxy, allow_redirects=False
-            ) as response:
-                status, headers = response.status, response.headers
-                text = (await read_body(response)).decode("utf-8", "replace")
-        except (asyncio.TimeoutError, TimeoutError) as error:
-            said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
-            late = not isinstance(error, aiohttp.ServerTimeoutError)  # of hosts that take no connection
-            raise EndpointError(said, again=True, late=late) from None
-        # An invalid host name raises UnicodeError.
-        except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
-            raise EndpointError(
-                said, again=not isinstance(error, aiohttp.InvalidURL | UnicodeError)
-            ) from None
-        wait = _retry_after(headers["Retry-After"]) if "Retry-After" in headers else None
+        status, wait, text = await self._answer("POST", self._url, body)
         if status == 200:
             try:
                 return self._with_model(self._without_key(_read(text)))
@@ -172,13 +156,37 @@ class EndpointClient:
                 again = error.code is None or (code in _TRY_AGAIN and "insufficient_quota" not in text)
                 said = f"{self._clean(str(error))}{self._through}"
                 raise EndpointError(said, code, again=again, wait=wait, no_choices=error.no_choices) from None
+        raise self._refusal(status, wait, text)
+
+    async def _answer(self, method: str, url: str, body: bytes | None) -> tuple[int, float | None, str]:
+        """Return status, ``Retry-After`` in seconds and text of one answer; raise EndpointError without an answer."""
+        try:
+            # Following a redirect would send the key to another server.
+            async with self._http.request(
+                method, url, data=body, proxy=self._proxy, allow_redirects=False
+            ) as response:
+                status, headers = response.status, response.headers
+                text = (await read_body(response)).decode("utf-8", "replace")
+        except (asyncio.TimeoutError, TimeoutError) as error:
+            late = not isinstance(error, aiohttp.ServerTimeoutError)  # of hosts that take no connection
+            seconds = self.config.timeout if late else min(self.config.timeout, _CONNECT_SECONDS)
+            said = f"no answer within {seconds:g} s{self._through} ({type(error).__name__})"
+            raise EndpointError(said, again=True, late=late) from None
+        # An invalid host name raises UnicodeError.
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
+            raise EndpointError(
+                said, again=not isinstance(error, aiohttp.InvalidURL | UnicodeError)
+            ) from None
+        return status, _retry_after(headers["Retry-After"]) if "Retry-After" in headers else None, text
+
+    def _refusal(self, status: int, wait: float | None, text: str) -> EndpointError:
         # An account without credit also gets a 429, and waiting does not help.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
         # The error message for a wrong key or login may contain part of it.
         said = "" if status in (401, 403, 407) else self._clean(_message(text))
-        raise EndpointError(
-            f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
-        )
+        shown = f"status {status}{self._through}" + (f": {said}" if said else "")
+        return EndpointError(shown, status, again=again, wait=wait)
 
     def _with_model(self, reply: Reply) -> Reply:
         """Warn once if the endpoint asked another model than the judge file names, and keep that model's name."""
@@ -220,28 +228,22 @@ class EndpointClient:
         return replace(reply, text=text, thinking=thinking, finish_reason=reason, served=served)
 
     async def models(self) -> list[str]:
-        """Return the names of the endpoint's models, without those that are no names; empty if it does not list them."""
+        """Return the names of the endpoint's models, without those that are no names; raise EndpointError without a list."""
+        status, wait, text = await self._answer("GET", f"{self.config.base_url}/models", None)
+        if status != 200:
+            raise self._refusal(status, wait, text)
         try:
-            names = [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
-        except (KeyError, TypeError):
-            return []
+            names = [str(row["id"]) for row in loads(text)["data"]]
+        except (KeyError, TypeError, ValueError):
+            raise EndpointError("status 200 with a body that is not a list of models", status) from None
         return [name for name in names if name.isprintable() and len(name) <= _LONGEST_NAME]
 
-    async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the JSON at a path of the endpoint in one attempt; None on any failure.
-
-        Without a body the request is a GET.
-        """
+    async def said(self, address: str, body: Mapping[str, Any]) -> Any:
+        """Return the JSON in reply to a body posted to a path of the endpoint, in one attempt; None on any failure."""
         try:
-            async with self._http.request(
-                "GET" if body is None else "POST",
-                address,
-                json=body,
-                proxy=self._proxy,
-                allow_redirects=False,
-            ) as response:
-                return loads(await read_body(response)) if response.status == 200 else None
-        except (EndpointError, aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError):
+            status, _, text = await self._answer("POST", address, json.dumps(body).encode("ascii"))
+            return loads(text) if status == 200 else None
+        except (EndpointError, ValueError):
             return None
 
 
@@ -421,7 +423,10 @@ async def probe(config: JudgeConfig, who: str) -> None:
         try:
             reply = await _first_reply(client, config)
         except EndpointError as error:
-            models = await client.models() if error.status in (400, 404) else []
+            models = []
+            if error.status in (400, 404):
+                with suppress(EndpointError):
+                    models = await client.models()
             raise InputError(diagnosis(config, error, models, who)) from None
     if config.logprobs is not None and reply.text and reply.top_logprobs is None:
         raise InputError(
@@ -470,6 +475,8 @@ def diagnosis(config: JudgeConfig, error: EndpointError, models: list[str], who:
         said = f"does not answer ({error}); look at the server, or raise timeout in a YAML file with model and base_url"
     elif status is not None and status < 500:
         said = f"refuses the call ({error}); correct the settings in the judge file"
+    elif status is not None:
+        said = f"answers with an error ({error}); look at the server's log, or correct base_url"
     else:
         said = f"cannot be reached ({error}); start the server, or correct base_url"
     return f"{who} at {config.base_url} {said}"

@@ -36,7 +36,9 @@ def progress(total: int, form: str = _BAR) -> Iterator[Any]:
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    from tqdm import tqdm
+
+    tqdm.write(line, file=sys.stderr)
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def step(
         while not ended.wait(_EVERY):
             say(f"{text}: {monotonic() - started:.0f} s{most and f', {most}'}")
 
-    first = text + (most and f" ({most})")
+    first = text + (most and f", {most}")
     # tqdm fits lines with a bar to the terminal, so the limit is before the text.
     with progress(1, f"[{{elapsed}}{most and f', {most}'}] {{desc}}{{bar:0}}") as bar:
         bar.set_description_str(text)

@@ -101,9 +101,18 @@ def test_a_server_that_never_answers_is_waited_for_once_and_named(
                 calls += 1
     wait = "list of models" if form == "URL" else "first answer"
     assert done.exit_code == 2 and f"waiting for stack A's {wait} ({url})" in done.stderr, done.stderr
+    assert f"({url}), at most 0.3 s" in done.stderr
     assert f"stack A at {url} does not answer (no answer within 0.3 s (" in done.stderr
     assert "raise timeout in a YAML file" in done.stderr
-    assert calls == (2 if form == "URL" else 1)  # where no list of models comes, any model is asked
+    assert calls == 1
+
+
+def test_an_error_in_place_of_a_list_of_models_is_shown(tmp_path: Path) -> None:
+    broken = Answer(status=500, raw=b'{"error": {"message": "out of memory"}}')
+    with judge_server(lambda *_: broken, others={"/v1/models": lambda _: broken}) as server:
+        done = CliRunner().invoke(app, ["gate", server.url, server.url, *BASE, "--out", str(tmp_path)])
+    said = f"{server.url} does not list its models (status 500: out of memory); name the model"
+    assert done.exit_code == 2 and said in done.stderr, done.stderr
 
 
 def test_a_key_that_is_not_set_is_that_of_a_stack(tmp_path: Path) -> None:

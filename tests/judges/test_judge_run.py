@@ -211,7 +211,7 @@ def test_the_key_is_sent_and_shown_nowhere(
         (Answer(status=404), "it offers good, better"),
         (Answer(status=400, error="temperature is not supported"), "temperature is not supported"),
         (Answer(status=429), "over its limit"),
-        (Answer(status=503), "cannot be reached"),
+        (Answer(status=503, error="loading"), r"answers with an error \(status 503: loading\); look at"),
         (Answer(raw=b"<html>"), "usually ends in /v1"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_judge_that_never_answers_is_said_to_be_asked(
         with pytest.raises(InputError, match="does not answer"):
             check_judge(JudgeConfig(model="m", base_url=url, timeout=0.5))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"asking the judge m at {url} (at most 0.5 s)"
+    assert lines[0] == f"asking the judge m at {url}, at most 0.5 s"
     assert re.fullmatch(rf"asking the judge m at {url}: \d s, at most 0.5 s", lines[1])
 
 
