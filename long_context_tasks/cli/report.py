@@ -230,8 +230,8 @@ def site(
             lists = pages.of(collection.runs["run"]) if pages else ()
             n_cases = write_site(part, collection, cells, lists, contents)
     if out is not None:
-        built, paths = built_site(out, n_cases), write_tables(out, collection, cells, contents.lengths)
-        _print_site(built, paths)
+        paths = write_tables(out, collection, cells, contents.lengths)
+        _print_site(built_site(out, n_cases), paths)
     collection.reuse.save()
     end_with_problems(problems)
 

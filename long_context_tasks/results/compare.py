@@ -413,7 +413,7 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
         )
         shown.append(
             [
-                f"{name}\n(judge {printable(row.cell.judge)})" if row.cell.judge else name,
+                f"{name} (judge {printable(row.cell.judge)})" if row.cell.judge else name,
                 *(str(test.n), str(test.clusters)),
                 *(score_text(mean, points=points) for mean in (test.mean_first, test.mean_second)),
                 difference if "-" in (low, high) else f"{difference} ({low} to {high})",
@@ -424,12 +424,12 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
                 *(printable(row.verdict), _left_out(row)),
             ]
         )
-    filled = [number for number in range(len(columns)) if any(row[number] for row in shown)]
+    filled = [number for number in range(len(columns)) if any(row[number] not in ("", "-") for row in shown)]
     return [columns[number] for number in filled], [[row[number] for number in filled] for row in shown]
 
 
 def heading(name: str) -> str:
-    """Break a name into lines about as wide as a column of figures.
+    """Break a name into lines about as wide as a column of figures; without the line ends it is whole.
 
     >>> heading("org/Llama-3.1-8B-Instruct-v2")
     'org/Llama-3.1-\\n8B-Instruct-v2'
@@ -439,7 +439,7 @@ def heading(name: str) -> str:
         if lines[-1] and len(lines[-1]) + len(part.rstrip()) > _WIDTH:
             lines.append("")
         lines[-1] += part
-    return "\n".join(line.strip() for line in lines)
+    return "\n".join(lines)
 
 
 def _left_out(row: Compared) -> str:
@@ -513,14 +513,21 @@ def by_pair(comparisons: Comparisons) -> dict[tuple[str, str], list[Compared]]:
 
 
 def notes(comparisons: Comparisons) -> list[str]:
-    family = max((row.comparison.family for row in comparisons.tasks), default=0)
+    rows = (*comparisons.tasks, *comparisons.benchmarks)
     lines = [
-        "Differences are the first model minus the second, over turns with a score of both; rates in percent, points on their own scale. "
-        "p comes from swapping the models in whole clusters: it tests whether they are exchangeable. A model is called better only if the "
-        "interval excludes 0, too. With few clusters, neither accounts for rare clusters that were not drawn.",
-        f"Holm and FDR adjust p for all tests over tasks, {family} here; verdicts use Holm at 0.05. The column detects is the smallest true "
-        "difference that one unadjusted test on these turns finds with power 0.8.",
+        "Differences are the first model minus the second, over turns with a score of both; rates in percent, points on their own scale."
     ]
+    if any(math.isfinite(row.comparison.p) for row in rows):
+        family = max((row.comparison.family for row in comparisons.tasks), default=0)
+        lines += [
+            "p comes from swapping the models in whole clusters: it tests whether they are exchangeable. A model is called better only if the "
+            "interval excludes 0, too. With few clusters, neither accounts for rare clusters that were not drawn.",
+            f"Holm and FDR adjust p for all tests over tasks, {family} here; verdicts use Holm at 0.05.",
+        ]
+    if any(row.detectable for row in rows):
+        lines.append(
+            "The column detects is the smallest true difference that one unadjusted test on these turns finds with power 0.8."
+        )
     margins = {
         row.cell.points: row.comparison.margin
         for row in comparisons.tasks

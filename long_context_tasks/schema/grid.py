@@ -9,7 +9,7 @@ from itertools import takewhile, zip_longest
 class Grid:
     """A table of text that fits a terminal without breaking a word, because names must stay whole to be copied."""
 
-    names: Sequence[str]  # of the columns
+    names: Sequence[str]  # of the columns; a line end is a place to break a name in a heading
     rows: Sequence[Sequence[str]]
     left: Sequence[bool]  # whether each column is aligned left
 
@@ -54,7 +54,7 @@ class Grid:
                 *(word for cell in cells for word in (cell.split() if is_text else [cell])),
             ]
             least.append(max(map(cell_len, parts), default=0))
-            wide.append(max(map(cell_len, [name, *cells])))
+            wide.append(max(map(cell_len, [*name.split("\n"), *cells])))
         room = width - 3 * len(self.names) - 1  # between the columns and at the edges
         if sum(least) > room:
             return None
@@ -86,10 +86,11 @@ class Grid:
 
     def _list(self, width: int) -> Iterator[str]:
         """Yield each row as its first cell and, indented, the others with their names."""
+        names = [name.replace("\n", "") for name in self.names[1:]]
         for first, *others in self.rows:
             yield f"\n{first}"
             line = ""
-            for name, cell in zip(self.names[1:], others, strict=True):
+            for name, cell in zip(names, others, strict=True):
                 part = f"{name} {cell}" if cell else ""
                 if line and len(f"  {line} · {part}") > width:
                     yield f"  {line}"
@@ -99,9 +100,11 @@ class Grid:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text, which continues on the next one at a blank."""
+    """Return the lines of a text, which continues on the next one at a blank or a line end."""
     from rich.cells import cell_len
 
+    if "\n" in text:
+        return [line for part in text.split("\n") for line in _wrapped(part.rstrip(), width)]
     if cell_len(text) <= width:
         return [text]
     lines = [""]

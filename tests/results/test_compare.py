@@ -19,16 +19,20 @@ from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.compare import (
     COLUMNS,
+    TEXT_COLUMNS,
     Comparisons,
     as_row,
     choose_models,
     compare_models,
+    heading,
+    notes,
     read_margins,
     shown_table,
     text_in,
     verdict_of,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.grid import Grid
 from long_context_tasks.stats.comparison import (
     adjust,
     compare_paired,
@@ -86,6 +90,25 @@ def test_few_clusters_and_nothing_shown(tmp_path: Path) -> None:
     assert [row.verdict for row in rows] == ["cannot tell: 3 clusters, a test needs 6", "no difference shown"]
     assert math.isnan(rows[0].comparison.p) and rows[1].comparison.family == 1
     assert rows[0].detectable is None  # nothing differs between the differences
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_names_stay_whole_and_only_shown_figures_are_explained(tmp_path: Path, width: int) -> None:
+    model = "smollm2-135m-instruct"
+    add(tmp_path, "owl", [1.0, 0.0] * 2)
+    add(tmp_path, model, [1.0, 1.0] * 2)
+    found = compared(tmp_path, "owl", model)
+    columns, shown = shown_table(heading("owl"), heading(model), found.tasks)
+    head, body = Grid(columns, shown, [name in TEXT_COLUMNS for name in columns]).laid_out("", width)
+    lines = "\n".join([*(line for _, part in head for line in part), *body]).split("\n")
+    assert max(map(len, lines)) <= width
+    if body:
+        upper, lower = (line for line in lines if "smollm2" in line or "instruct" in line)
+        assert upper.index("135m-") + len("135m-") == lower.index("instruct") + len("instruct")
+    else:
+        assert f"{model} 100.0" in "\n".join(lines)
+    told = " ".join(notes(found))
+    assert not {"p", "Holm", "detects"} & {*columns, *told.split()}
 
 
 def test_many_tests_make_a_claim_harder(tmp_path: Path) -> None:
@@ -197,7 +220,7 @@ def test_judges_and_points(tmp_path: Path) -> None:
     assert row.cell.points and row.cell.judge == "j" and row.comparison.difference == pytest.approx(3)
     assert (row.comparison.n, row.n_cases) == (14, 7)
     columns, [shown] = shown_table("owl", "crow", [row])
-    assert shown[0] == f"{CONVERSATION}\n(judge j)" and "+3.00" in shown[5]
+    assert shown[0] == f"{CONVERSATION} (judge j)" and "+3.00" in shown[5]
     assert len(shown) == len(columns) and "same (Holm)" not in columns
 
 

@@ -74,7 +74,9 @@ def report(runs: Path, out: Path) -> dict[str, bytes]:
     """Make a site; return its files."""
     done = CliRunner().invoke(app, ["report", str(runs), "--out", str(out)])
     assert done.exit_code == 0, done.output
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    files = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert f"{len(files)} files, " in done.output
+    return files
 
 
 def fresh(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
