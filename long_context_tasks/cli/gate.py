@@ -1,5 +1,6 @@
 """`lct gate`: decide whether one stack is as good as another."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from long_context_tasks.cli.options import (
     words,
 )
 from long_context_tasks.cli.output import give, say, warn
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, parse_length
 
 app = typer.Typer(add_completion=False)
 _LOCK = ".lock"  # in the folder of --out, held while a gate runs
@@ -67,7 +68,7 @@ def gate(
 
     Both stacks get the same synthetic cases, or are folders of results. The cases of all tasks at 32k take minutes to build on a CPU; they
     are kept for later gates. After each batch: PASS if A loses less than --within points at every length, FAIL if A is worse at a length,
-    UNDECIDED if neither is shown when the cases are used up. Replies in --out are not requested again. Exit codes are 0, 1 and 2 in this
+    UNDECIDED if neither is shown when the cases are used up, or if B scores too low for a loss to show. Replies in --out are not requested again. Exit codes are 0, 1 and 2 in this
     order; a gate that cannot run also ends with 2, but writes no gate.json.
     """
     from filelock import FileLock, Timeout
@@ -89,17 +90,14 @@ def gate(
     with lock:
         stacks = [read_stack(*stack, out, concurrency, _progress) for stack in (("A", a), ("B", b))]
         if any(isinstance(stack, StoredStack) for stack in stacks):
-            ignored = [
-                f"--{name}"
-                for name in ("tasks", "length", "n")
-                if (source := ctx.get_parameter_source(name)) and source.name == "COMMANDLINE"
-            ]
-            if ignored:
+            if ignored := [f"--{name}" for name in ("tasks", "length", "n") if _typed(ctx, name)]:
                 warn(f"{', '.join(ignored)}: no effect, because all cases of the stored runs are compared")
             cells = stored_cells(stacks, data_dir)
         else:
             run_options = {f"lct_{name}": value for name, value in typed.items()}
             given = {**run_options, "lct_n": n, "lct_data_dir": data_dir}
+            if _typed(ctx, "length"):
+                _check_lengths(words(tasks), words(length))
             cells = planned_cells(words(tasks), words(length), given, _progress)
         settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
         result = run_gate(stacks, cells, settings, _progress)
@@ -107,6 +105,24 @@ def gate(
     give(result.text(), **document_of(result), page=page)
     say(f"page: {page}")
     raise typer.Exit(EXIT[result.verdict])
+
+
+def _typed(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check_lengths(tasks: Sequence[str], lengths: Sequence[str]) -> None:
+    """Name the tasks of other, fixed lengths; raise InputError if there are no tasks but these."""
+    from long_context_tasks.benchmarks.catalogue import parse_task
+
+    wanted = [parse_length(length) for length in lengths]
+    fixed = [name for name in tasks if parse_task(name).tokens not in (None, *wanted)]
+    if fixed:
+        said = f"--length {','.join(lengths)}: no effect on {', '.join(fixed)}, because the length is part of the name"
+        if len(fixed) == len(tasks):
+            raise InputError(f"{said}; leave out --length, or name tasks of any length (`_any`)")
+        warn(said)
 
 
 # To standard error, because standard output holds the verdict or the document of --json.

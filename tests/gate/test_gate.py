@@ -268,6 +268,22 @@ def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Pa
                 assert (code, found["verdict"]) == (1, "FAIL") and "there are faults" in found["line"], fault
 
 
+def test_a_length_is_refused_for_tasks_of_a_fixed_length(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as server:
+        stacks = ("gate", server.url, server.url, "--length", "8k", "--n", "1", "--out", str(tmp_path))
+        fixed = CliRunner().invoke(app, [*stacks, "--tasks", "needle_plain_1k"])
+        both = CliRunner().invoke(app, [*stacks, "--tasks", "needle_plain_1k,needle_plain_any"])
+    said = "--length 8k: no effect on needle_plain_1k, because the length is part of the name"
+    assert fixed.exit_code == 2 and said in fixed.stderr and not fixed.stdout
+    assert said in both.stderr and "\n8k: " in both.stdout, both.output
+
+
+def test_a_round_that_is_not_complete_is_no_failure() -> None:
+    from long_context_tasks.gate.run import LengthTest
+
+    assert LengthTest("8k", []).row() == "8k: UNDECIDED, first round not complete; 0 of 0 documents"
+
+
 def test_options_that_stored_runs_ignore_are_named(right: dict[str, str], tmp_path: Path) -> None:
     with known_server(right, 0.9) as server:
         gate(server.url, server.url, tmp_path / "gate", "--n", "5")
