@@ -1,7 +1,7 @@
 """`lct plan`: compute the cost of a run before it starts, or list the runs that are missing."""
 
 from collections import Counter as Counts
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -275,8 +275,7 @@ def _plan_cost(
             _print(made.table(model))
             for line in made.notes():
                 say(line)
-        for task, reason in made.not_planned.items():
-            warn(f"not planned: {task}: {reason} {_FETCH}")
+        _name_tasks("not planned", made.not_planned, made.without_data, options)
     return not made.not_planned
 
 
@@ -314,9 +313,30 @@ def _plan_missing(
         say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}", wrap=False)
     for problem in listing.problems:
         warn(f"not used: {problem}")
-    for task, reason in listing.without_data.items():
-        warn(f"cases not counted: {task}: {reason} {_FETCH}")
+    _name_tasks("cases not counted", listing.not_counted, listing.without_data, options)
     return listing.done
+
+
+def _name_tasks(
+    what: str, reasons: Mapping[str, str], without_data: Sequence[str], options: "Options"
+) -> None:
+    """Print why tasks could not be loaded: one line for each benchmark without data and for each other task."""
+    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.results.plan.cost import first_names
+    from long_context_tasks.schema.options import data_dir
+
+    lacking: dict[str, list[str]] = {}
+    for task in without_data:
+        lacking.setdefault(parse_task(task).benchmark, []).append(task)
+    for benchmark, tasks in lacking.items():
+        if len(tasks) > 1:
+            warn(
+                f"{what}: {len(tasks)} tasks of {benchmark} ({first_names(tasks)}): files are missing in "
+                f"{data_dir(options, benchmark)}; `lct data fetch {benchmark}` downloads them"
+            )
+    for task, reason in reasons.items():
+        if task not in without_data or len(lacking[parse_task(task).benchmark]) == 1:
+            warn(f"{what}: {task}: {reason} {_FETCH}")
 
 
 def _print(table: "Table") -> None:

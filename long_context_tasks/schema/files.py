@@ -48,6 +48,10 @@ class InputError(ValueError):
         return one_line(super().__str__())
 
 
+class MissingData(InputError):
+    """Published files are missing; ``lct data fetch`` downloads them."""
+
+
 _COMMANDS_OF_TERMINALS = (
     *range(9),
     *range(11, 32),

@@ -91,9 +91,23 @@ def test_a_benchmark_is_planned_without_its_tasks_of_any_length() -> None:
         "note: left out without --length or --cases: graph_walks_bfs_any, graph_walks_parents_any\n"
     )
     assert "graph_walks_bfs_1k_synthetic" in said.out and "graph_walks_bfs_any_synthetic" in said.out
-    assert said.err.count("not planned") == 4 and "graph_walks_bfs_any:" not in said.err
+    assert said.err.count("not planned: 4 tasks of graph_walks (graph_walks_bfs_") == 1
+    assert said.err.count("\n") == 2 and "`lct data fetch graph_walks` downloads them" in said.err
+    assert "graph_walks_bfs_any:" not in said.err
     some = plan("--tasks", "graph_walks_bfs_any*", "--n", "1", "--data-dir", "/nowhere")
     assert some.code == 0 and some.err == "note: left out without --length or --cases: graph_walks_bfs_any\n"
+
+
+def test_missing_cells_without_data_have_one_line_for_each_benchmark(tmp_path: Path) -> None:
+    said = plan(
+        "--missing", tmp_path, "--model", "m", "--tasks", "openai_mrcr_?needle_64k", "--data-dir", tmp_path
+    )
+    assert said.code == 1 and said.err.startswith(
+        "cases not counted: 3 tasks of openai_mrcr (openai_mrcr_2needle_64k, "
+    )
+    assert said.err.endswith(
+        f"missing in {tmp_path}/openai_mrcr; `lct data fetch openai_mrcr` downloads them\n"
+    )
 
 
 @pytest.mark.parametrize(

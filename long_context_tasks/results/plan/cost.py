@@ -24,7 +24,7 @@ from long_context_tasks.results.plan.prefixes import Encode, Order, Prompts, Sha
 from long_context_tasks.results.plan.prices import PrefixCache, Price, Rate
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import MissingData, loads
 from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 
@@ -114,6 +114,7 @@ class CostPlan:
     tasks: tuple[TaskPlan, ...]
     not_planned: Mapping[str, str]  # tasks that cannot be planned, with the reason and the remedy
     settings: PlanSettings
+    without_data: tuple[str, ...] = ()  # those of ``not_planned`` whose published files are missing
 
     @property
     def total(self) -> TaskPlan:
@@ -269,6 +270,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
     """Plan several tasks; a task whose data are missing does not stop the others."""
     planned: list[TaskPlan] = []
     failed: dict[str, str] = {}
+    without_data: list[str] = []
     prompts = Prompts()
     for name in each_with_progress(names, "reading"):
         # Only the cases of one task are in memory at a time.
@@ -279,10 +281,11 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
                 _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)
         except InputError as error:
             failed[name] = str(error).removeprefix(f"{name}: ")
+            without_data += [name] if isinstance(error, MissingData) else []
     if settings.cache is not None:
         shared = prompts.shared(settings.cache, settings.order, settings.rate)
         planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]
-    return CostPlan(tuple(planned), failed, settings)
+    return CostPlan(tuple(planned), failed, settings, tuple(without_data))
 
 
 def _add_prompts(

@@ -19,6 +19,7 @@ from long_context_tasks.results.evaluations import Evaluation, judged_evaluation
 from long_context_tasks.results.settings import changed_options, last_name
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.files import MissingData
 from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
@@ -251,7 +252,8 @@ def _whole(number: float | None) -> int:
 class Missing:
     cells: tuple[CellState, ...]  # all cells, also those that are done
     problems: tuple[str, ...]  # messages about runs that cannot be used
-    without_data: Mapping[str, str]  # tasks whose cases could not be counted, with the reason
+    not_counted: Mapping[str, str]  # tasks whose cases could not be counted, with the reason
+    without_data: tuple[str, ...] = ()  # those of ``not_counted`` whose published files are missing
 
     @property
     def done(self) -> bool:
@@ -291,7 +293,7 @@ class Missing:
                 for cell in self.cells
             ],
             "problems": list(self.problems),
-            "data_missing": [{"task": task, "message": reason} for task, reason in self.without_data.items()],
+            "data_missing": [{"task": task, "message": reason} for task, reason in self.not_counted.items()],
         }
 
 
@@ -316,16 +318,20 @@ def find_missing(
     """
     folders = [find_runs_and_bundles(path) for path in results]
     tasks: list[WantedTask] = []
-    without_data: dict[str, str] = {}
+    not_counted: dict[str, str] = {}
+    without_data: list[str] = []
     for name in each_with_progress(names, "reading"):
-        task: LoadedTask | None = None
+        task, reason = None, ""
         try:
             with loading():
                 task = load_task(name, options)
         except InputError as error:
-            without_data[name] = str(error)
+            not_counted[name] = reason = str(error)
+            if isinstance(error, MissingData):
+                without_data.append(name)
+                reason = "its published files are missing"  # the remedies would fill the table
         # Only the counts stay in memory.
-        tasks.append(wanted(name, task, options, without_data.get(name, "")))
+        tasks.append(wanted(name, task, options, reason))
     all_models = models_of(folders, models)
     if not all_models:
         raise InputError(
@@ -333,4 +339,5 @@ def find_missing(
         )
     problems = [line for folder in folders for line in folder.problems]
     problems += [line for folder in folders for line in folder.begun]
-    return Missing(tuple(find_cells(tasks, all_models, folders)), tuple(problems), without_data)
+    cells = find_cells(tasks, all_models, folders)
+    return Missing(tuple(cells), tuple(problems), not_counted, tuple(without_data))
