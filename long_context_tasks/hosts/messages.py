@@ -3,6 +3,7 @@
 import difflib
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -120,6 +121,15 @@ def _show_error(kind: type[BaseException], error: BaseException, trace: Tracebac
     else:
         # An error of a connection quotes the address.
         sys.stderr.write(without_known("".join(traceback.format_exception(kind, error, trace))))
+
+
+def as_variables(text: str) -> str:
+    """Spell options as environment variables, for OpenCompass.
+
+    >>> as_variables("set lct_window and lct_tokenizer (LCT_TOKENIZER)")
+    'set LCT_WINDOW and LCT_TOKENIZER'
+    """
+    return re.sub(r"\blct_(\w+)(?: \(LCT_\w+\))?", lambda match: f"LCT_{match[1].upper()}", text)
 
 
 def hide_secrets_in_logs(log: logging.Logger) -> None:

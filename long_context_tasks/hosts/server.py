@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0  # for everything but long texts: a server that is up answers at once
 _COUNT_SECONDS = 60.0  # a server needs some seconds for a million tokens
+_SILENT_SECONDS = 30.0  # a server that is up answers most prompts sooner
 _REMEDY = "prompts are checked only with lct_window and lct_tokenizer"
 
 
@@ -145,6 +147,32 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
     raise InputError(
         f"the server {without_secrets(url)} fails ({status}{reason and f': {reason}'}): {remedy}"
     )
+
+
+def announce_silence(url: str, timeout: float | None) -> Event:
+    """Log a line after 30 s, and each time that the wait has doubled, until the returned event is set.
+
+    A host sets it at the first answer, or when it gives up.
+
+    Args:
+        timeout: the host's time-out of one request in seconds; None if it is not known.
+    """
+    over = Event()
+    limit = f" (the time-out is {timeout:,.0f} s)" if timeout else ""
+
+    def tell() -> None:
+        from tqdm import tqdm
+
+        waited = wait = _SILENT_SECONDS
+        while not over.wait(wait):
+            with tqdm.external_write_mode():  # clears the bars of this process, which are drawn again
+                logger.warning(
+                    "waiting for the first answer of %s for %.0f s%s", without_secrets(url), waited, limit
+                )
+            wait, waited = waited, 2 * waited
+
+    Thread(target=tell, daemon=True).start()
+    return over
 
 
 def _api_of(url: str) -> str:

@@ -19,6 +19,7 @@ from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks.ada_leval.reading import extract_bestanswer_strict
 from long_context_tasks.benchmarks.downloads import fetch_file
+from long_context_tasks.hosts import server as server_module
 from long_context_tasks.hosts.opencompass.configs import served_model
 from long_context_tasks.hosts.server import find_server
 from long_context_tasks.judges.config import JudgeConfig
@@ -143,6 +144,22 @@ def test_a_host_reads_an_odd_answer(
     assert extract_bestanswer_strict(read.text, 9).answer == designation
     if designation is None:
         assert read == Visible("", bool(unclosed))
+
+
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("ask", HOSTS[:2])
+def test_a_host_says_that_a_server_has_not_answered_yet(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server_module, "_SILENT_SECONDS", 0.2, raising=False)
+    # lm-eval's one request with max_tokens=1 comes before the run.
+    with judge_server(lambda asked, _: Answer(delay=2 if asked["max_tokens"] > 1 else 0)) as server:
+        ask(server, tmp_path)
+    first, second, *_ = [line for line in caplog.messages if "first answer" in line]
+    assert re.fullmatch(
+        rf"waiting for the first answer of {server.url}\S* for 0 s \(the time-out is .* s\)", first
+    )
+    assert second == first
 
 
 @pytest.mark.usefixtures("published")

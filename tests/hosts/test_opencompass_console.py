@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.opencompass.console import last_error, last_line
+from long_context_tasks.hosts.opencompass.console import last_error, last_line, shown_logs
 
 _RAISE = """
 import sys
@@ -95,6 +96,16 @@ def test_a_terminal_shows_the_bar_of_the_newest_log(tmp_path: Path) -> None:
     work.stdin.close()
     os.close(console)
     assert not any(other in output for other in (b"1/9", b"old", b"Settings", b"Task"))
+
+
+def test_what_a_log_holds_for_the_terminal_is_shown_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with shown_logs(tmp_path):
+        time.sleep(0.05)  # file systems have a coarser clock
+        for name in ("a.out", "b.out"):
+            (tmp_path / name).write_text("toy: 0%| | 0/4 [00:30<?]long_context_tasks: waiting for it\nx\n")
+    assert capsys.readouterr().err == "waiting for it\n"
 
 
 def test_the_cases_of_the_task_are_shown_and_not_the_prompts_of_a_batch(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from needs import needs
 from preloaded import host_ended, preloaded_host
-from stub_server import stub_server
+from stub_server import json_answer, stub_server
 from tiny_model import make_tiny_model
 from toy_benchmark import PACKAGE, write_cases
 
@@ -114,7 +114,8 @@ def test_a_terminal_shows_the_cases_that_are_done_and_the_task_that_failed(
         return "yes"
 
     console, terminal = os.openpty()
-    with stub_server(held_until_seen) as stub:
+    models = {"/v1/models": lambda _: json_answer({"data": [{"id": "stub", "max_model_len": -5}]})}
+    with stub_server(held_until_seen, others=models) as stub:
         config = toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")], 2)
         config.write_text(config.read_text() + STAGES)
         process = preloaded_host("opencompass").start(
@@ -135,6 +136,7 @@ def test_a_terminal_shows_the_cases_that_are_done_and_the_task_that_failed(
         in output
     )
     assert "logs/infer/down/toy_1k.out" in output
+    assert "states a window of '-5'; prompts are checked only with LCT_WINDOW and LCT_TOKENIZER" in output
     assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
     (table,) = tmp_path.glob("out/*/summary/lengths_*.md")
     assert "missing" in table.read_text() and "100.0" in table.read_text()

@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from long_context_tasks.hosts.names import attributes_of
@@ -30,6 +31,7 @@ MODELS: Mapping[str, str] = {
 _TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as named in our YAML files
 _N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases in one of our tasks
 _ASKED = "_lct_asked"  # attribute of a model at an endpoint: its server has not refused it
+_ANSWERED = "_lct_answered"  # attribute of a model at an endpoint: an event, set at its first answer
 _LOADED = "_lct_loaded"  # TaskManager attribute: our tasks and groups loaded before the model
 _Function = Callable[..., Any]
 
@@ -328,7 +330,7 @@ def _keeping_answers(generate: _Function) -> _Function:
         if ours:
             from lm_eval.models.openai_completions import LocalChatCompletion
 
-            from long_context_tasks.hosts.server import check_listening, check_served
+            from long_context_tasks.hosts.server import announce_silence, check_listening, check_served
 
             _refuse_silent_cut(self, ours)
             url, chat = str(self.base_url), isinstance(self, LocalChatCompletion)
@@ -337,6 +339,7 @@ def _keeping_answers(generate: _Function) -> _Function:
             if not vars(self).get(_ASKED):
                 check_served(url, str(self.model), self.header, chat=chat)
                 setattr(self, _ASKED, True)
+                setattr(self, _ANSWERED, announce_silence(url, getattr(self, "timeout", None)))
             replaced = {
                 "parse_generations": _with_thinking(self.parse_generations),
                 "_create_payload": _sendable(self._create_payload),
@@ -348,6 +351,7 @@ def _keeping_answers(generate: _Function) -> _Function:
             try:
                 answers = generate(self, ours, *args, **kwargs)
             finally:
+                getattr(self, _ANSWERED).set()
                 for name in replaced:
                     delattr(self, name)
         mine, others = iter(answers), iter(generate(self, theirs, *args, **kwargs) if theirs else [])
@@ -443,7 +447,9 @@ def _converting(model: Any) -> _Function:
     def model_call(messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
         try:
             outputs = call(messages, generate=generate, **kwargs)
+            getattr(model, _ANSWERED).set()
         except requests.HTTPError as error:
+            getattr(model, _ANSWERED).set()
             response = error.response
             if response is None or not is_length_refusal(response.status_code, response.text):
                 raise
@@ -478,7 +484,7 @@ def _converting_async(model: Any) -> _Function:
     ) -> Any:
         # lm-eval's exception lacks the body, which distinguishes a context-length rejection from other
         # errors.
-        watched = _WatchedSession(session)
+        watched = _WatchedSession(session, getattr(model, _ANSWERED))
         try:
             return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)
         except aiohttp.ClientResponseError:
@@ -498,14 +504,16 @@ def _converting_async(model: Any) -> _Function:
 class _WatchedSession:
     """Forwards requests to an aiohttp session; records the body of an error without exposing keys."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, answered: Event) -> None:
         self._session = session
+        self._answered = answered  # set at the first answer
         self.status = 0
         self.body = ""
 
     @contextlib.asynccontextmanager
     async def post(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         async with self._session.post(*args, **kwargs) as response:
+            self._answered.set()
             if not response.ok:
                 self.status, self.body = response.status, await response.text()
             yield _WithoutKey(response)

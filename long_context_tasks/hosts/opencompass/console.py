@@ -1,15 +1,17 @@
 """Show what OpenCompass' processes do, and their errors as single lines."""
 
+import logging
 import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
-from long_context_tasks.hosts.messages import end_in_one_line
+from long_context_tasks.hosts import server
+from long_context_tasks.hosts.messages import as_variables, end_in_one_line, hide_secrets_in_logs
 from long_context_tasks.schema.files import visible
 from long_context_tasks.schema.secrets import without_secrets
 
@@ -23,6 +25,7 @@ _NOTED = re.compile(r" - OpenCompass - (?:\x1b\[\d+m)*(?:DEBUG|INFO|WARNING)\b")
 _BAR = re.compile(r"(?!Inferencing:).*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
 _SILENT_SECONDS = 10.0  # between two lines of progress in a file
 _TAIL_BYTES = 20_000
+_TOLD = b"long_context_tasks: "  # begins what a process logs for the terminal, maybe right behind a bar
 
 
 def last_error(log: str) -> str:
@@ -45,6 +48,42 @@ def show_input_errors_in_one_line() -> None:
         end_in_one_line()
 
 
+def show_server_messages() -> None:
+    """Make an OpenCompass process log what it finds about a server in a form that the terminal shows."""
+    log = logging.getLogger(server.__name__)
+    if "opencompass" in sys.argv[0] and not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(_ForTerminal())
+        log.addHandler(handler)
+        hide_secrets_in_logs(log)
+
+
+class _ForTerminal(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return _TOLD.decode() + as_variables(super().format(record))
+
+
+class _Told:
+    """Reads the lines for the terminal in logs, each text once."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, int] = {}  # number of bytes
+        self._texts: set[bytes] = set()
+
+    def new_lines(self, logs: Iterable[Path]) -> Iterator[str]:
+        for log in logs:
+            with log.open("rb") as file:
+                file.seek(self._read.get(log, 0))
+                for line in file:
+                    if not line.endswith(b"\n"):  # the rest follows
+                        break
+                    self._read[log] = self._read.get(log, 0) + len(line)
+                    text = line.partition(_TOLD)[2].strip()
+                    if text and text not in self._texts:
+                        self._texts.add(text)
+                        yield visible(text.decode("utf-8", "replace"))
+
+
 def last_line(log: Path) -> str:
     """Return the last progress bar of a log if it is not full, otherwise the last line that OpenCompass did not log."""
     with log.open("rb") as file:
@@ -60,31 +99,34 @@ def last_line(log: Path) -> str:
 
 @contextmanager
 def shown_logs(folder: Path) -> Iterator[None]:
-    """Show the last line of the newest log on standard error.
+    """Show the last line of the newest log on standard error, and the lines for the terminal in all logs.
 
-    On a terminal it is shown in place with the time since the start, otherwise at most every ten seconds.
+    On a terminal the last line is shown in place with the time since the start, otherwise at most every ten seconds.
     """
     started, ended, in_place = time.time(), Event(), sys.stderr.isatty()
 
     def show() -> None:
-        shown = "starting"
-        while not ended.wait(1.0 if in_place else _SILENT_SECONDS):
+        shown, told, clear = "starting", _Told(), "\r\x1b[2K" if in_place else ""
+        going = True
+        while going:
+            going = not ended.wait(1.0 if in_place else _SILENT_SECONDS)
             line = shown
             with suppress(OSError):  # a log that was deleted since it was found
                 times = {log: log.stat().st_mtime for log in folder.rglob("*.out") if log.is_file()}
-                newest = max(times, key=times.__getitem__, default=None)
-                if newest is not None and times[newest] >= started:
-                    line = last_line(newest) or shown
-            if in_place:
+                recent = [log for log in times if times[log] >= started]
+                for text in told.new_lines(recent):
+                    sys.stderr.write(f"{clear}{text}\n")
+                if recent:
+                    line = last_line(max(recent, key=times.__getitem__)) or shown
+            if in_place and going:
                 minutes, seconds = divmod(int(time.time() - started), 60)
                 room = shutil.get_terminal_size().columns - 1
-                sys.stderr.write(f"\r\x1b[2K{f'{minutes}:{seconds:02} {line}'[:room]}")
-            elif line != shown:
+                sys.stderr.write(f"{clear}{f'{minutes}:{seconds:02} {line}'[:room]}")
+            elif line != shown and going:
                 sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
             shown = line
-        if in_place:
-            sys.stderr.write("\r\x1b[2K")
+        sys.stderr.write(clear)
 
     thread = Thread(target=show, daemon=True)
     thread.start()

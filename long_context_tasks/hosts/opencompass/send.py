@@ -33,7 +33,7 @@ from long_context_tasks.hosts.messages import NO_PARTS, hide_secrets_in_logs
 from long_context_tasks.hosts.opencompass.needs import check_local_models
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
-from long_context_tasks.hosts.server import find_server
+from long_context_tasks.hosts.server import announce_silence, find_server
 from long_context_tasks.hosts.window import IN_CL100K, OF_CL100K, REFUSED, Counter, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
@@ -57,6 +57,7 @@ _PLAIN_ROLES = {
 }
 # Chat-template tokens around a message, if the template is unknown.
 _AROUND_MESSAGE = 8
+_ANSWERED = "_lct_answered"  # attribute of a model at an endpoint: an event, set at its first answer
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
 
 
@@ -201,6 +202,9 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
         mend_answers(model.openai_client)
     original = endpoint.create
     last_error: Exception | None = None
+    if (answered := vars(model).get(_ANSWERED)) is None:  # once for a model, which runs many tasks
+        answered = announce_silence(_address_of(endpoint), getattr(model, "timeout", None))
+        setattr(model, _ANSWERED, answered)
 
     def in_parts(row: Mapping[str, Any], name: str) -> dict[str, Any]:
         return {**row, **({name: parts[row[name]]} if row.get(name) in parts else {})}
@@ -211,8 +215,12 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
             # OpenCompass drops marks, so contents are replaced here. Anthropic's protocol has a field for
             # the system message.
             rows = [in_parts(row, "content") for row in messages]
-            return _mark_unfinished(original(messages=rows, **in_parts(more, "system")))
+            response = original(messages=rows, **in_parts(more, "system"))
+            answered.set()
+            return _mark_unfinished(response)
         except Exception as error:
+            if hasattr(error, "status_code"):
+                answered.set()
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
                 last_error = error
                 raise
@@ -229,12 +237,13 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
             raise
         raise _unanswered(endpoint, last_error) from error
     finally:
+        answered.set()
         endpoint.create = original
 
 
 def _unanswered(endpoint: Any, error: Exception) -> InputError:
     """Return an error with the endpoint's address, its last error and a remedy."""
-    address = without_secrets(str(endpoint._client.base_url).rstrip("/"))
+    address = _address_of(endpoint)
     maker = type(endpoint).__module__.partition(".")[0].upper()  # OPENAI or ANTHROPIC
     key = f"put its key into {maker}_API_KEY (or key in the config)"
     remedy = {
@@ -246,6 +255,10 @@ def _unanswered(endpoint: Any, error: Exception) -> InputError:
     # The page of a proxy has many lines, of which the console shows the first.
     said = " ".join(without_known(str(error)).split())[:500]
     return InputError(f"the server {address} fails ({said}): {remedy}")
+
+
+def _address_of(endpoint: Any) -> str:
+    return str(without_secrets(str(endpoint._client.base_url).rstrip("/")))
 
 
 def _endpoint_of(model: Any) -> Any | None:

@@ -33,6 +33,7 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lengths import in_percent
 from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
+from long_context_tasks.hosts.opencompass.console import show_server_messages
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_model, find_window, model_facts
 from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
@@ -44,6 +45,7 @@ from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stor
 from long_context_tasks.stats.means import task_numbers
 
 logger = get_logger()
+show_server_messages()
 _EXCERPT = 400  # number of characters stored from a prompt's beginning and end
 
 
