@@ -50,15 +50,26 @@ def load_task(name: str, **options: Any) -> "Task":
 
     Raises:
         InputError: the task or an option is unknown, a value is invalid, the task has a fixed length and
-            another one is given, or data are missing; the message gives the remedy.
+            another one is given, or data or the judge file are missing; the message gives the remedy.
     """
     from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
+    from long_context_tasks.judges.kinds import load_judge
 
+    if not isinstance(name, str):
+        raise InputError(f"{name!r}: expected the name of a task; lct.task_names() lists them")
+    if name not in task_names() and name in (groups := lm_eval_groups()):
+        first = catalogue.members_of(name, groups)[0]
+        raise InputError(
+            f"{name} is a group; load one of its tasks, such as {first}; `lct tasks {name} --names` lists them"
+        )
     given = {key if key.startswith("lct_") else f"lct_{key}": value for key, value in options.items()}
     try:
         resolved = catalogue.resolve_options(given)
     except InputError as error:
         raise InputError(str(error).removeprefix("lct_").replace(" lct_", " ")) from None
+    if given.get("lct_judge"):
+        load_judge(resolved.judge)  # reports a mistake before the responses are collected
     spec = catalogue.parse_task(catalogue.with_variant(name, resolved)[0])
     # Hosts and the environment give a length to many tasks at once; here it is meant for this one.
     wanted = resolved.length if given.get("lct_length") else None
@@ -153,7 +164,7 @@ class Task:
         """
         from long_context_tasks.judges.task_judge import score_turns, with_judge
 
-        by_case = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        by_case = self._by_case(responses)
         task, judge = with_judge(self.loaded)
         if judge is None:
             raise InputError(
@@ -174,7 +185,9 @@ class Task:
         """
         from long_context_tasks.stats.means import task_numbers
 
-        turns = [turn for scored in scores.values() for turn in scored]
+        turns = [turn for scored in _by_id(scores).values() for turn in scored]
+        if not all(isinstance(turn, Mapping) for turn in turns):
+            raise InputError("expected the scores of each turn, as Task.score and Task.judge return them")
         clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
         # A trained judge replaces another judge's metrics with its own.
         own = not turns or set(self.metrics) <= set(turns[0])
@@ -198,7 +211,7 @@ class Task:
         """
         from long_context_tasks.hosts.own.score import score_own
 
-        by_case = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        by_case = self._by_case(responses)
         run = score_own(self.loaded, by_case, model, Path(folder), pipeline)
         return run.folder / f"{run.label}.json"
 
@@ -206,6 +219,9 @@ class Task:
         if name not in self.loaded.by_id:
             raise InputError(f"{self.name} has no case {name!r}; ids are those of task.cases")
         return self.loaded.by_id[name]
+
+    def _by_case(self, responses: Mapping[str, ResponseText]) -> "dict[str, list[Response]]":
+        return {name: self._responses(self._case(name), text) for name, text in _by_id(responses).items()}
 
     def _responses(self, case: Case, response: ResponseText) -> "list[Response]":
         from long_context_tasks.schema.response import Response
@@ -218,6 +234,12 @@ class Task:
                 f"{case.id}: {len(texts)} responses to {len(case.turns)} turns; give a list with one text per turn"
             )
         return [Response(text, None if text is not None else "endpoint_failed") for text in texts]
+
+
+def _by_id(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping):
+        raise InputError(f"expected a dictionary by case id, not a {type(values).__name__}")
+    return values
 
 
 def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1, **settings: Any) -> Path:

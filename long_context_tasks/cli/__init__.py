@@ -61,6 +61,14 @@ class _LazyCommands(TyperGroup):
             each.help = _unwrap(each.help)
         return command
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; the error for an unknown name names the groups that have such a command."""
+        if args[0] not in _COMMANDS:
+            groups = {name: getattr(self.get_command(ctx, name), "commands", {}) for name in _COMMANDS}
+            if within := [f"`lct {name} {args[0]}`" for name, own in groups.items() if args[0] in own]:
+                raise InputError(f"no such command {args[0]!r}; did you mean {' or '.join(within)}?")
+        return super().resolve_command(ctx, args)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept --debug anywhere before `--`."""
         end = args.index("--") if "--" in args else len(args)

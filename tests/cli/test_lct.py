@@ -103,6 +103,7 @@ def test_build_from_posts_with_named_tags(tmp_path):
         ("build merge --length 2k", "takes only --out"),
         ("build merge", "there are no shards"),
         ("tasks nonsense", "nonsense"),
+        ("compare results", "no such command 'compare'; did you mean `lct judge compare` or"),
         ("data status nonsense", "ada_leval"),
         ("data fetch ada_leval --file 3k", "3k"),
     ],

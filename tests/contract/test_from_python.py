@@ -89,6 +89,16 @@ def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
         task.score(task.cases[0], ["A1", "A2"])
     with pytest.raises(lct.InputError, match="has no case 'x'"):
         task.judge({"x": "A1"})
+    with pytest.raises(lct.InputError, match=r"ada_leval is a group; .* such as ada_leval_\w+; `lct tasks"):
+        lct.load_task("ada_leval")
+    with pytest.raises(lct.InputError, match="None: expected the name of a task"):
+        lct.load_task(None)  # type: ignore[arg-type]
+    with pytest.raises(lct.InputError, match=r"missing.yaml: there is no such file"):
+        lct.load_task(task.name, n=1, judge="missing.yaml")
+    with pytest.raises(lct.InputError, match="expected a dictionary by case id, not a list"):
+        task.save(["A1"], "model", tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(lct.InputError, match="expected the scores of each turn"):
+        task.summary({task.cases[0].id: "A4"})  # type: ignore[dict-item]
     with pytest.raises(lct.InputError, match="no judge to ask"):
         task.judge({task.cases[0].id: "A1"})
     likelihood = lct.load_task("ada_leval_tsort_any_ppl", length=1000, cases=sorting_cases(tmp_path))
