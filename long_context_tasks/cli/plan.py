@@ -22,7 +22,6 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give_document, print_table, say, warn
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 from long_context_tasks.tokens.build_settings import flag_of, option
 
@@ -241,13 +240,12 @@ def _plan_cost(
     counters = _counters(tokenizer)
     encode = get_tokenizer(tokenizer).encode if cache else None
     if chosen.api_base:
-        from long_context_tasks.hosts.server import find_server
+        from long_context_tasks.hosts.server import ask_server
 
-        server = find_server(chosen.api_base, model)
-        if server is None:
-            warn(
-                f"--api-base {without_secrets(chosen.api_base)} gives no window; add --window and --tokenizer"
-            )
+        try:
+            server = ask_server(chosen.api_base, model)
+        except InputError as error:
+            warn(f"--api-base: {error}; add --window and --tokenizer")
         else:
             window = window or server.window
             if server.counts and options.tokenizer is None:

@@ -28,6 +28,10 @@ _SILENT_SECONDS = 30.0  # a server that is up answers most prompts sooner
 _REMEDY = "prompts are checked only with lct_window and lct_tokenizer"
 
 
+class NoWindow(InputError):
+    """A server does not state its window, as many do."""
+
+
 @dataclass
 class Server:
     """A server that states its window."""
@@ -66,27 +70,46 @@ class Server:
 
 
 def find_server(url: str, model: str, key: str | None = None) -> Server | None:
-    """Return the server at an address of its API or of an endpoint; None if it does not state its window.
+    """Return the server like :func:`ask_server`, for hosts; None if it states no window, with a warning if it fails."""
+    try:
+        return ask_server(url, model, key)
+    except NoWindow:
+        return None
+    except InputError as error:
+        logger.warning("%s; %s", error, _REMEDY)
+        return None
+
+
+def ask_server(url: str, model: str, key: str | None = None) -> Server:
+    """Return the server at an address of its API or of an endpoint.
 
     Every call asks anew: since the last one, another server may have started at the address. ``key`` is that
     of the environment by default, which hosts send to the same address.
+
+    Raises:
+        NoWindow: the server answers, but does not state its window.
+        InputError: the server does not answer, or states an impossible window.
     """
     key = os.environ.get("OPENAI_API_KEY", "") if key is None else key
     api = _api_of(url)
     root = api.removesuffix("/v1")
-    try:
-        window, field = _window_in_models(_said(f"{api}/models", key, _SECONDS), model), "prompt"
-        if not window:
-            props = _said(f"{root}/props", key, _SECONDS)
-            window, field = _inside(props, "default_generation_settings", "n_ctx"), "content"
-        if not window:
-            return None
-        if type(window) is not int or window < 0:
-            raise InputError(f"{without_secrets(root)} states a window of {str(window)[:40]!r}")
-        server = Server(root, model, key, window, field)
-    except InputError as error:
-        logger.warning("%s; %s", error, _REMEDY)
-        return None
+    status, text = _answer(f"{api}/models", _with_key(key), _SECONDS)
+    window, field = _window_in_models(_json(status, text), model), "prompt"
+    if not window:
+        props = _said(f"{root}/props", key, _SECONDS)
+        window, field = _inside(props, "default_generation_settings", "n_ctx"), "content"
+    if not window:
+        fault = " states no window"
+        if status in (401, 403):
+            fault = (
+                f"/models {'refuses the' if key else 'requires a'} key in OPENAI_API_KEY (status {status})"
+            )
+        elif status != 200 and (reason := _reason_in(text)):
+            fault = f"/models fails (status {status}: {reason})"
+        raise NoWindow(f"{without_secrets(api)}{fault}")
+    if type(window) is not int or window < 0:
+        raise InputError(f"{without_secrets(root)} states a window of {str(window)[:40]!r}")
+    server = Server(root, model, key, window, field)
     try:
         server.counts = bool(server.tokens("one two", _SECONDS))
     except InputError as error:
@@ -215,8 +238,14 @@ def _inside(row: Any, *names: str) -> Any:
 
 def _said(address: str, key: str, seconds: float, body: dict[str, str] | None = None) -> Any:
     """Return the JSON at an address, or None if there is none."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    status, text = _answer(address, headers, seconds, body)
+    return _json(*_answer(address, _with_key(key), seconds, body))
+
+
+def _with_key(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _json(status: int, text: bytes) -> Any:
     try:
         return loads(text) if status == 200 else None
     except ValueError:  # other servers answer unknown paths with a page

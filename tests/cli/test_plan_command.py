@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from judge_server import Answer
 from run_commands import Said, lct, published_data
 from stored_runs import run_lm_eval
 from stub_server import like_vllm, stub_server
@@ -167,7 +168,22 @@ def test_a_server_gives_its_window_and_counts(data: Path, monkeypatch: pytest.Mo
     with stub_server() as stub:
         said = plan(*words, stub.url)
     assert said.code == 0 and (said.rows["window"], said.rows["tokenizer"]) == (None, "cl100k")
-    assert said.err.strip() == f"--api-base {stub.url} gives no window; add --window and --tokenizer"
+    assert said.err.strip() == f"--api-base: {stub.url} states no window; add --window and --tokenizer"
+
+
+def test_a_server_that_refuses_or_is_down_is_named_in_one_line(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ("--model", "stub", "--tasks", TASK, "--data-dir", data, "--api-base")
+    with stub_server(others={"/v1/models": lambda _: Answer(status=401)}) as stub:
+        said = plan(*words, stub.url)
+    reason = f"{stub.url}/models requires a key in OPENAI_API_KEY (status 401)"
+    remedy = "add --window and --tokenizer\n"
+    assert said.err == f"--api-base: {reason}; {remedy}"
+    down = plan(*words, stub.url)
+    assert down.err.startswith(f"--api-base: {stub.url}/models: no answer (")
+    assert down.err.endswith(remedy) and down.err.count("\n") == 1
 
 
 def test_nothing_is_downloaded_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
