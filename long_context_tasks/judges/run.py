@@ -16,6 +16,7 @@ from long_context_tasks.judges.kinds import Generate, check_reads_prompts, kind_
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Summary, Usage, Verdict, summarize
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.progress import refreshed
 from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 from long_context_tasks.schema.thinking import in_known_marks
 
@@ -112,7 +113,7 @@ def judge_all(
         from tqdm import tqdm
 
         bar = tqdm(total=len(jobs), desc=f"judge {config.name}", unit="verdict", disable=not progress)
-        with bar:
+        with bar, refreshed(bar):
             bar.update(len(jobs) - len(open_jobs))
             load = kind_of(config).load
             if load is None:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from time import monotonic
 from typing import Any
 
@@ -17,22 +17,36 @@ def progress(total: int, form: str = _BAR) -> Iterator[Any]:
     """Show a tqdm bar on standard error during a block; it is disabled where standard error is no terminal."""
     from tqdm import tqdm
 
+    with tqdm(total=total, bar_format=form, disable=None, leave=False) as bar, refreshed(bar):
+        yield bar
+
+
+@contextmanager
+def refreshed(bar: Any) -> Iterator[None]:
+    """Show the clock of a tqdm bar during a block: every second on a terminal, every 30 s elsewhere."""
+    if bar.disable:
+        yield
+        return
+    with _repeated(bar.refresh, 1.0 if sys.stderr.isatty() else _EVERY):
+        yield
+
+
+@contextmanager
+def _repeated(work: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Call a function at intervals, in another thread, during a block."""
     ended = Event()
 
-    def tick() -> None:
-        while not ended.wait(1.0):
-            bar.refresh()
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            work()
 
-    with tqdm(total=total, bar_format=form, disable=None, leave=False) as bar:
-        clock = Thread(target=tick, daemon=True)
-        if not bar.disable:
-            clock.start()
-        try:
-            yield bar
-        finally:
-            ended.set()
-            if not bar.disable:
-                clock.join()
+    clock = Thread(target=repeat, daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        clock.join()
 
 
 def _to_stderr(line: str) -> None:
@@ -44,7 +58,7 @@ def _to_stderr(line: str) -> None:
 @contextmanager
 def step(
     text: str,
-    report: Callable[[str], None] | None = None,
+    report: Callable[[str], None] = _to_stderr,
     *,
     limit: float | None = None,
     after: float = 0.0,
@@ -53,35 +67,28 @@ def step(
 
     Args:
         text: name of the step.
-        report: receives the lines where no terminal shows the step, some of them in another thread; None prints them on
-            standard error.
+        report: receives the lines where no terminal shows the step, some of them in another thread.
         limit: seconds after which the step is given up; None if it is not.
         after: seconds before the first line, so that a quick step has none.
     """
-    most = "" if limit is None else f"at most {limit:g} s"
-    started, ended, say = monotonic(), Event(), report or _to_stderr
-
-    def tick() -> None:
-        if after and not ended.wait(after):
-            say(first)
-        while not ended.wait(_EVERY):
-            say(f"{text}: {monotonic() - started:.0f} s{most and f', {most}'}")
-
-    first = text + (most and f", {most}")
+    most = "" if limit is None else f", at most {limit:g} s"
+    started = monotonic()
     # tqdm fits lines with a bar to the terminal, so the limit is before the text.
-    with progress(1, f"[{{elapsed}}{most and f', {most}'}] {{desc}}{{bar:0}}") as bar:
+    with progress(1, f"[{{elapsed}}{most}] {{desc}}{{bar:0}}") as bar:
         bar.set_description_str(text)
-        clock = Thread(target=tick, daemon=True)
-        if bar.disable:
-            if not after:
-                say(first)
-            clock.start()
-        try:
+        if not bar.disable:
             yield
+            return
+        first = Timer(after, report, [text + most])
+        if after:
+            first.start()
+        else:
+            report(text + most)
+        try:
+            with _repeated(lambda: report(f"{text}: {monotonic() - started:.0f} s{most}"), _EVERY):
+                yield
         finally:
-            ended.set()
-            if bar.disable:
-                clock.join()
+            first.cancel()
 
 
 def each_with_progress(names: Iterable[str], doing: str) -> Iterator[str]:

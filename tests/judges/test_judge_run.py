@@ -239,17 +239,19 @@ def test_the_probe_passes_and_finds_what_is_missing(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_judge_that_never_answers_is_said_to_be_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("long_context_tasks.judges.client._QUICK_SECONDS", 0.01)
     monkeypatch.setattr("long_context_tasks.schema.progress._EVERY", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never answers
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         with pytest.raises(InputError, match="does not answer"):
-            check_judge(JudgeConfig(model="m", base_url=url, timeout=0.5))
-    lines = capsys.readouterr().err.splitlines()
+            check_judge(config := JudgeConfig(model="m", base_url=url, timeout=0.5, retries=0))
+        lines = capsys.readouterr().err.splitlines()
+        judge_all(requests(1), config, RUBRIC, Store(tmp_path / "s"))
     assert lines[0] == f"asking the judge m at {url}, at most 0.5 s"
     assert re.fullmatch(rf"asking the judge m at {url}: \d s, at most 0.5 s", lines[1])
+    assert capsys.readouterr().err.count("judge m:   0%") > 2  # the bar goes on
 
 
 def test_the_key_of_a_call_holds_what_determines_the_reply() -> None:
