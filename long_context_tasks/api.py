@@ -5,7 +5,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +73,8 @@ def load_task(name: str, **options: Any) -> "Task":
     spec = catalogue.parse_task(catalogue.with_variant(name, resolved)[0])
     # Hosts and the environment give a length to many tasks at once; here it is meant for this one.
     wanted = resolved.length if given.get("lct_length") else None
-    if wanted and spec.tokens not in (None, wanted):
-        any_length = replace(spec, length=catalogue.ANY).name
-        raise InputError(f"{spec.name} has a fixed length; leave out length, or name {any_length}")
+    if reason := catalogue.fixed_length(spec, wanted, "length"):
+        raise InputError(reason)
     task = Task(catalogue.load_task(name, resolved))
     if wanted and task.loaded.options.length is None:
         raise InputError(f"{spec.name}: its texts keep their own length; leave out length")

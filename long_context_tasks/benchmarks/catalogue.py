@@ -437,6 +437,14 @@ def parse_task(name: str) -> TaskSpec:
     return by_name[name]
 
 
+def fixed_length(spec: TaskSpec, wanted: int | None, option: str = "lct_length") -> str:
+    """Return why a task cannot have a length in tokens, with a remedy that names the option; empty if it can."""
+    if not wanted or spec.tokens in (None, wanted):
+        return ""
+    any_length = replace(spec, length=ANY).name
+    return f"{spec.name} has a fixed length; leave out {option}, or name {any_length}"
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return a sentence that suggests up to three known names, or `lct tasks` if none is similar.
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask
@@ -73,6 +74,23 @@ def _warn(name: str, meant: str) -> None:
     logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)
 
 
+def check_length(tasks: Sequence[str], length: Any, option: str) -> None:
+    """Check that a length given to a whole run is that of a task in it; name the tasks that ignore it.
+
+    Raises:
+        InputError: every task has another, fixed length.
+    """
+    wanted = catalogue.resolve_options({"lct_length": length}).length if length else None
+    specs = {spec.name: spec for spec in catalogue.task_specs()}
+    # A name that is not ours may be a group of the user's.
+    reasons = [name in specs and catalogue.fixed_length(specs[name], wanted, option) for name in tasks]
+    if reasons and all(reasons):
+        raise InputError(str(reasons[0]))
+    if ignoring := [name for name, reason in zip(tasks, reasons, strict=True) if reason]:
+        shown = ", ".join(ignoring[:3]) + (", ..." if len(ignoring) > 3 else "")
+        logger.warning("tasks of a fixed length ignore %s: %s", option, shown)
+
+
 def warn_of_long_answers(task: str, budget: int) -> None:
     """Say once per process that answers of up to ``budget`` tokens are very long, because such a run on a CPU looks hung."""
     if budget >= _LONG_ANSWER:
@@ -124,12 +142,12 @@ def _show_error(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def as_variables(text: str) -> str:
-    """Spell options as environment variables, for OpenCompass.
+    """Spell options as environment variables, for OpenCompass; paths are unchanged.
 
-    >>> as_variables("set lct_window and lct_tokenizer (LCT_TOKENIZER)")
-    'set LCT_WINDOW and LCT_TOKENIZER'
+    >>> as_variables("set lct_window and lct_tokenizer (LCT_TOKENIZER); see /tmp/lct_cases")
+    'set LCT_WINDOW and LCT_TOKENIZER; see /tmp/lct_cases'
     """
-    return re.sub(r"\blct_(\w+)(?: \(LCT_\w+\))?", lambda match: f"LCT_{match[1].upper()}", text)
+    return re.sub(r"(?<![\w/.-])lct_(\w+)(?: \(LCT_\w+\))?", lambda match: f"LCT_{match[1].upper()}", text)
 
 
 def hide_secrets_in_logs(log: logging.Logger) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 from dataclasses import dataclass
+from functools import cache
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from long_context_tasks.hosts.window import Counter
 from long_context_tasks.judges.client import proxy_of, read_body, wait_for
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.secrets import without_secrets
+from long_context_tasks.schema.secrets import without_known, without_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class Server:
     def counter(self) -> Counter | None:
         return self._count if self.counts else None
 
+    def report_missing_tokenizer(self) -> None:
+        """Log, once for a server, that its window cannot be used because nothing counts tokens."""
+        _report_missing_tokenizer(without_secrets(self.root), self.window)
+
     def _count(self, text: str) -> int | None:
         # After a failure the server decides what fits: each further attempt could wait as long.
         if self.counts:
@@ -67,6 +72,16 @@ class Server:
         if not isinstance(tokens, list) or len(tokens) > most or (text and not tokens):
             raise InputError(f"{without_secrets(path)} returns no tokens")
         return tokens
+
+
+@cache
+def _report_missing_tokenizer(address: str, window: int) -> None:
+    logger.warning(
+        "the server %s reports a window of %s tokens but counts no tokens: set lct_tokenizer (LCT_TOKENIZER), so that "
+        "lengths are checked first",
+        address,
+        f"{window:,}",
+    )
 
 
 def find_server(url: str, model: str, key: str | None = None) -> Server | None:
@@ -196,6 +211,15 @@ def announce_silence(url: str, timeout: float | None) -> Event:
 
     Thread(target=tell, daemon=True).start()
     return over
+
+
+def lasting_failure(url: str, status: int, body: str) -> InputError:
+    """Return an error with the status and the words of a server that fails however often it is asked."""
+    said = _reason_in(body.encode("utf-8", "replace")) or without_secrets(" ".join(body.split())[:200])
+    return InputError(
+        f"the server {without_secrets(url)} fails ({status}{said and f': {without_known(said)}'}): see its log, then run "
+        "again; with --use_cache, a run keeps its answers"
+    )
 
 
 def _api_of(url: str) -> str:

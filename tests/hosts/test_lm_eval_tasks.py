@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generated_files import delete_others, generated_files
-from judge_server import Answer, Others, free_port
+from judge_server import Answer, Others, free_port, judge_server
 from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, evaluate_served, metrics_of, served_by
 from needs import needs
@@ -396,6 +396,32 @@ def test_a_server_that_refuses_ends_the_command_in_one_line(
     address = f"{root}{path}".rstrip("/")
     assert output.strip().splitlines()[-1] == f"InputError: the server {address} {said.format(root=root)}"
     assert not stub.requests
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            f"--apply_chat_template --tasks {TASK}",
+            "the server {url} fails (500: out of memory): see its log, then run again; with --use_cache, a run keeps its answers",
+        ),
+        (f"--tasks {TASK}", f"{TASK}: --model takes chats only; add --apply_chat_template"),
+        (
+            f"--apply_chat_template --tasks {TASK}_synthetic --metadata lct_length=2k",
+            f"{TASK}_synthetic has a fixed length; leave out lct_length, or name ada_leval_bestanswer_any_synthetic",
+        ),
+    ],
+    ids=["500", "no chat", "fixed length"],
+)
+def test_a_run_that_cannot_succeed_ends_in_one_line(published: Path, more: str, said: str) -> None:
+    with judge_server(lambda *_: Answer(status=500, error="out of memory")) as server:
+        url = f"{server.url}/chat/completions"
+        settings = f"model=stub,base_url={url},num_concurrent=2,max_retries=2"
+        words = f"lm_eval --model local-chat-completions --model_args {settings} {more}".split()
+        code, output = host_ended(words, published, {"COLUMNS": "300"})
+    assert code != 0 and "Traceback" not in output, output[-2000:]
+    assert output.strip().splitlines()[-1] == f"InputError: {said.format(url=url)}"
 
 
 def test_perplexity_is_that_of_the_whole_text(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 from judge_server import Answer, Others, completions, judge_server
-from lm_eval_runs import TASK, evaluate, metrics_of
+from lm_eval_runs import TASK, evaluate, evaluate_served, metrics_of
 from needs import needs
 from stub_server import like_llama_cpp, like_vllm, stub_server
 
@@ -122,6 +122,7 @@ def test_a_server_states_its_window_and_counts(
     metadata: dict[str, int],
     window: str,
     sent: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with stub_server(lambda messages: "A2", others=others) as server:
         given = f"model=stub,base_url={server.url}/{path},{more}"
@@ -131,6 +132,8 @@ def test_a_server_states_its_window_and_counts(
     assert result["configs"][TASK]["metadata"]["window"] == window
     assert (len(prompts), metrics["n_does_not_fit"], metrics["n_scored"]) == (sent, 6 - sent, sent)
     assert math.isnan(metrics["n_truncated"]) is (window == "unchecked")
+    lacking = "reports a window of 9 tokens but counts no tokens: set lct_tokenizer"
+    assert (lacking in caplog.text) is (window == "unchecked")
     paths = [name for name, _ in server.asked]
     # Asked for the window, and for the model's name before the run.
     assert paths.count("/v1/models") == 2 and paths.count("/tokenize") == (7 if window != "unchecked" else 1)
@@ -190,6 +193,15 @@ def test_another_tasks_prompts_are_not_touched(published: Path) -> None:
         assert model.generate_until([theirs]) == ["bb"]
         with pytest.raises(requests.HTTPError):
             model.generate_until([ours, request("dd" * 90, other)])
+
+
+def test_a_failure_in_other_words_is_quoted(published: Path) -> None:
+    """By the class that sends one request at a time."""
+    with (
+        judge_server(lambda *_: Answer(status=503, raw=b"no\n worker left")) as server,
+        pytest.raises(InputError, match=r"fails \(503: no worker left\)"),
+    ):
+        evaluate_served(TASK, server.url)
 
 
 def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:

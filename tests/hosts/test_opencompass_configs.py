@@ -82,6 +82,17 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
 
+def test_a_length_that_no_task_takes_is_refused(read: Read, caplog: pytest.LogCaptureFixture) -> None:
+    fixed, free = "ada_leval_bestanswer_1k_synthetic", "ada_leval_bestanswer_any_synthetic"
+    with pytest.raises(InputError, match=f"{fixed} has a fixed length; leave out LCT_LENGTH, or name {free}"):
+        read("eval_ada_leval.py", TASKS=fixed, LENGTH="2k")
+    read("eval_ada_leval.py", TASKS=fixed, LENGTH="1k")
+    read("eval_ada_leval.py", TASKS=free, LENGTH="2k")
+    assert "fixed length" not in caplog.text
+    read("eval_ada_leval.py", TASKS=f"{fixed},{free}", LENGTH="2k")
+    assert f"tasks of a fixed length ignore LCT_LENGTH: {fixed}" in caplog.messages
+
+
 def test_the_terminal_announces_a_trial_and_long_answers(
     read: Read, caplog: pytest.LogCaptureFixture
 ) -> None:

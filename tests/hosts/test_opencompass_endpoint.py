@@ -88,6 +88,25 @@ def test_a_server_states_its_window_and_counts(
         assert {sent for _, sent in stub.asked} == {"Bearer sk-0123456789abcdef"}
 
 
+def test_a_server_that_states_its_window_and_counts_nothing_lacks_a_tokenizer(
+    tokenizer: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from opencompass.models import OpenAISDK
+
+    from long_context_tasks.hosts.opencompass.send import find_window
+
+    with stub_server(others={"/v1/models": like_vllm(131_072, str(tokenizer))["/v1/models"]}) as stub:
+        model = OpenAISDK(path=str(tokenizer), openai_api_base=stub.url, key="EMPTY")
+        assert not find_window(model, Options(), None).checked
+        [line] = caplog.messages
+        assert (
+            "reports a window of 131,072 tokens but counts no tokens: set lct_tokenizer (LCT_TOKENIZER)"
+            in line
+        )
+        assert find_window(model, Options(tokenizer="cl100k"), None).describe() == "131072 (server)"
+    assert caplog.messages == [line]
+
+
 def test_a_tokenizer_that_was_named_counts(tokenizer: Path, tmp_path: Path) -> None:
     """In the config of the model, or in the options of the task, as on the other hosts."""
     from long_context_tasks.hosts.opencompass.send import find_window

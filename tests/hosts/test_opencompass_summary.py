@@ -110,13 +110,15 @@ def test_a_missing_result_ends_with_status_1_after_everything_is_written(
     log = work / "logs" / "infer" / "b" / f"{TASKS[0]}.out"
     log.parent.mkdir(parents=True)
     log.write_text(
-        f"Start inferencing [b/{TASKS[1]}]\nTraceback ...\nlong.InputError: file x is missing\nend\n"
+        f"Start inferencing [b/{TASKS[1]}]\nTraceback ...\nlong.InputError: file x is missing, of lct_cases\nend\n"
     )
     results = {("a", task): result(1.0) for task in TASKS} | {("b", task): result(1.0) for task in TASKS[2:]}
     status, output = summarized(results, "a b")
     assert status == 1
     for task in TASKS[:2]:
-        assert f"FAILED: {task} on b: InputError: file x is missing; see {log.resolve()}" in output
+        assert (
+            f"FAILED: {task} on b: InputError: file x is missing, of LCT_CASES; see {log.resolve()}" in output
+        )
     assert "missing" in (work / "summary" / "lengths_now.md").read_text()
     assert (work / "summary" / "summary_now.csv").is_file()
 
@@ -128,7 +130,10 @@ def test_what_a_cell_rests_on_is_told(work: Path, summarized: Summarized) -> Non
     status, output = summarized(results)
     assert status == 0 and "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
     assert "without a score: 4 does_not_fit, 1 judge_unparsable. Compare" in output
-    assert "window: unchecked" in output and "* scored/all cases" in output
+    assert (
+        "window: unchecked (to have lengths checked first, set LCT_WINDOW" in output
+        and "* scored/all cases" in output
+    )
     for reason in ("not_judged", "judge_failed"):
         _, output = summarized({("m", TASKS[0]): result(5.0, 10, 0, **{f"n_{reason}": 10.0})})
         assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
@@ -142,7 +147,7 @@ def test_a_result_of_other_options_is_not_taken_for_this_runs(
     results["m", TASKS[1]]["lct_given"] = [{**GIVEN, "version": 0}]
     status, output = summarized(results)
     assert status == 1
-    changes = ("lct_n was 5, is not given", f"version was 0, is {GIVEN['version']}")
+    changes = ("LCT_N was 5, is not given", f"version was 0, is {GIVEN['version']}")
     for task, change in zip(TASKS, changes, strict=False):
         assert f"OTHER OPTIONS: the result of {task} on m is from an earlier run" in output
         assert change in output

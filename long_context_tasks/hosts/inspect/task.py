@@ -245,6 +245,8 @@ def find_window(options: Options, model: Model) -> Window:
         server = find_server(str(client.base_url), model.api.service_model_name(), client.api_key or "")
         if server is not None:
             count = count or server.counter
+            if count is None and options.window is None:
+                server.report_missing_tokenizer()
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)
     if count is None and options.window is not None:
         count, source = get_tokenizer(CL100K).count, IN_CL100K

@@ -9,6 +9,7 @@ without it, and one warning is logged.
 import contextlib
 import difflib
 import functools
+import gc
 import inspect
 import itertools
 import logging
@@ -172,6 +173,7 @@ def _loading_before_the_model(match: _Function) -> _Function:
         if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
             if not names:
                 _refuse_misspelt_tasks(self, task_list)
+            _check_length(self, names)
             loaded = vars(self).setdefault(_LOADED, {})
             loaded |= {name: self._load_spec(name) for name in names if _holds_ours(self._entry, name)}
         return names
@@ -193,6 +195,19 @@ def _refuse_misspelt_tasks(manager: Any, words: Sequence[str]) -> None:
 
             end_in_one_line()
             raise InputError(f"unknown task {word}; did you mean: {', '.join(near)}?")
+
+
+def _check_length(manager: Any, names: Sequence[str]) -> None:
+    if not (length := (getattr(manager, "metadata", None) or {}).get("lct_length")):
+        return
+    from long_context_tasks.benchmarks.catalogue import members_of
+    from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
+    from long_context_tasks.hosts.messages import check_length, end_in_one_line
+
+    end_in_one_line()
+    groups = lm_eval_groups()
+    ours = [name for name in names if _holds_ours(manager._entry, name)]
+    check_length([task for name in ours for task in members_of(name, groups)], length, "lct_length")
 
 
 def _taking_loaded_tasks(load: _Function) -> _Function:
@@ -330,10 +345,18 @@ def _keeping_answers(generate: _Function) -> _Function:
         if ours:
             from lm_eval.models.openai_completions import LocalChatCompletion
 
-            from long_context_tasks.hosts.server import announce_silence, check_listening, check_served
+            from long_context_tasks.hosts.server import (
+                announce_silence,
+                check_listening,
+                check_served,
+                lasting_failure,
+            )
+            from long_context_tasks.schema import InputError
 
             _refuse_silent_cut(self, ours)
             url, chat = str(self.base_url), isinstance(self, LocalChatCompletion)
+            if chat and isinstance(ours[0].args[0], str):
+                raise InputError(f"{ours[0].task_name}: --model takes chats only; add --apply_chat_template")
             check_listening(url)
             # Once for a model, because conversations send their turns in several calls.
             if not vars(self).get(_ASKED):
@@ -346,18 +369,41 @@ def _keeping_answers(generate: _Function) -> _Function:
                 "model_call": _converting(self),
                 "amodel_call": _converting_async(self),
             }
+            if is_command(sys.argv):
+                logging.getLogger("asyncio").addFilter(_is_not_left_over)
             # Set on the instance, not its class, so that they are removed after this call.
             vars(self).update(replaced)
+            failure = None
             try:
                 answers = generate(self, ours, *args, **kwargs)
+            except Exception as error:
+                status, body = _refusal_in(error)
+                if status < 400:
+                    raise
+                failure = lasting_failure(url, status, body)
             finally:
                 getattr(self, _ANSWERED).set()
                 for name in replaced:
                     delattr(self, name)
+            if failure is not None:
+                gc.collect()  # ends lm-eval's bar, which would otherwise follow the message
+                raise failure
         mine, others = iter(answers), iter(generate(self, theirs, *args, **kwargs) if theirs else [])
         return [next(mine if is_ours(request) else others) for request in requests]
 
     return generate_until
+
+
+def _is_not_left_over(record: logging.LogRecord) -> bool:
+    """Return False for asyncio's tracebacks of requests that fail after the one whose error ends the run."""
+    return "exception was never retrieved" not in record.getMessage()
+
+
+def _refusal_in(error: Exception) -> tuple[int, str]:
+    """Return the status and the body of a server's answer that lm-eval raised as an error; 0 if it is none."""
+    if (response := getattr(error, "response", None)) is not None:  # of requests
+        return response.status_code, response.text
+    return getattr(error, "status", 0), getattr(error, "message", "")  # of aiohttp
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
@@ -487,8 +533,9 @@ def _converting_async(model: Any) -> _Function:
         watched = _WatchedSession(session, getattr(model, _ANSWERED))
         try:
             return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)
-        except aiohttp.ClientResponseError:
+        except aiohttp.ClientResponseError as error:
             if not is_length_refusal(watched.status, watched.body):
+                error.message = watched.body or error.message
                 raise
             if len(messages) == 1:
                 return [REFUSED]

@@ -45,6 +45,8 @@ def find_window(options: Options, arguments: Mapping[str, Any], model: Any | Non
         model_name = str(arguments.get("model") or arguments.get("pretrained") or "")
         if (server := find_server(str(arguments["base_url"]), model_name)) is not None:
             count = count or server.counter
+            if count is None and options.window is None:
+                server.report_missing_tokenizer()
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)
     # lm-eval truncates to its own window, whatever the option.
     if options.window is not None and (tokens is None or source == "server" or options.window <= tokens):

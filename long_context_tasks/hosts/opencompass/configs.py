@@ -17,7 +17,12 @@ from typing import Any
 from long_context_tasks.attention.models import attention_settings, describe, read_attention
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
-from long_context_tasks.hosts.messages import checked_model, warn_of_long_answers, warn_of_misspelt_variables
+from long_context_tasks.hosts.messages import (
+    check_length,
+    checked_model,
+    warn_of_long_answers,
+    warn_of_misspelt_variables,
+)
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.window import OF_CL100K
 from long_context_tasks.schema import InputError
@@ -339,6 +344,8 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
     groups = official_groups() if OFFICIAL in names else []
     official = [spec.name for spec in specs if group_of(spec) in groups]
     tasks = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
+    if wanted_names():
+        check_length(list(tasks), os.environ.get("LCT_LENGTH"), "LCT_LENGTH")
     if "lct_n" in options and not wanted_names():
         trial = "this is a trial with %s cases of each of %s; LCT_TASKS (not set) names other tasks"
         logger.warning(trial, options["lct_n"], ", ".join(tasks))

@@ -318,6 +318,8 @@ def find_window(model: Any, options: Options, configured: int | None) -> Window:
         if server is not None and (server.counts or not guessed):
             counter = server.counter if guessed else counter
             tokens, source = (server.window, "server") if tokens is None else (tokens, source)
+        elif server is not None and tokens is None:
+            server.report_missing_tokenizer()
     if counter is None and path == OF_CL100K and source == "lct_window":
         source = IN_CL100K
     count = partial(count_tokens, model, count=counter)

@@ -32,6 +32,7 @@ from long_context_tasks.hosts.lengths import (
     table,
     total,
 )
+from long_context_tasks.hosts.messages import as_variables
 from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.console import last_error
 from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
@@ -152,7 +153,8 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         failures = [
             *(self._failure(entry) for entry in entries if entry.result is None),
             *(
-                f"OTHER OPTIONS: the result of {entry.dataset} on {entry.model} is from an earlier run ({entry.change}); run "
+                f"OTHER OPTIONS: the result of {entry.dataset} on {entry.model} is from an earlier run "
+                f"({as_variables(entry.change)}); run "
                 "again without -r, or give the options of that run"
                 for entry in self._stale
             ),
@@ -212,11 +214,14 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             lines.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
         if any("unchecked" in str(result.get("window")) for result in results):
             lines.append(
-                "window: unchecked (set lct_window, or max_seq_len of the model, to have lengths checked first)."
+                "window: unchecked (to have lengths checked first, set LCT_WINDOW, or max_seq_len of the model; if the server "
+                "reports its window, LCT_TOKENIZER is enough)."
             )
         return lines
 
     def _failure(self, entry: LengthEntry) -> str:
         path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)
         where = f"see {path.resolve()}" if path else f"no log in {Path(self.work_dir).resolve() / 'logs'}"
-        return f"FAILED: {entry.dataset} on {entry.model}: {error + '; ' if error else ''}{where}"
+        return (
+            f"FAILED: {entry.dataset} on {entry.model}: {as_variables(error) + '; ' if error else ''}{where}"
+        )

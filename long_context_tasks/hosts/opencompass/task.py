@@ -32,7 +32,12 @@ from long_context_tasks.benchmarks.catalogue import load_task, task_options
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.dialogue import Dialogue
 from long_context_tasks.hosts.lengths import in_percent
-from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
+from long_context_tasks.hosts.messages import (
+    as_variables,
+    left_out,
+    not_judged_hint,
+    warn_of_misspelt_variables,
+)
 from long_context_tasks.hosts.opencompass.console import show_server_messages
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_model, find_window, model_facts
@@ -223,7 +228,8 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
-            logger.warning(left_out(task, unfit, len(store.rows), "do not fit the window", window.describe()))
+            why = left_out(task, unfit, len(store.rows), "do not fit the window", window.describe())
+            logger.warning(as_variables(why))
         return [row["prediction"] for row in store.rows]
 
     def _row(self, dialogue: Dialogue, exchanges: Sequence[Exchange]) -> dict[str, Any]:
