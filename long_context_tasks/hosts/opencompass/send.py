@@ -258,7 +258,8 @@ def _unanswered(endpoint: Any, error: Exception) -> InputError:
 
 
 def _address_of(endpoint: Any) -> str:
-    return str(without_secrets(str(endpoint._client.base_url).rstrip("/")))
+    url = getattr(getattr(endpoint, "_client", None), "base_url", "the server")
+    return str(without_secrets(str(url).rstrip("/")))
 
 
 def _endpoint_of(model: Any) -> Any | None:
