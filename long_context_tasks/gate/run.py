@@ -223,7 +223,7 @@ def run_gate(
     """Query both stacks, or read their stored answers, until there is a verdict or no document is left.
 
     ``report`` receives the row of each length without a verdict after each look but the last, and the
-    self-checks' faults at the start and after the first batch.
+    self-checks' faults at the start, after the first batch and at the end.
 
     Raises:
         InputError: an endpoint fails, or no case has scores from both stacks.
@@ -273,7 +273,9 @@ async def _run(
     if not any(length.look.n for length in lengths):
         raise InputError("no case has scores of both stacks; look at the responses in the folder of the gate")
     faults += check_replies(answers, by_name, settings.tokenizer, options)
-    faults += _withhold_passes(lengths, settings.margin)
+    for fault in (withheld := _withhold_passes(lengths, settings.margin)):
+        report(fault)
+    faults += withheld
     return Gate(str(stacks[0]), str(stacks[1]), settings, lengths, faults, answers)
 
 

@@ -73,8 +73,9 @@ def step(
     """
     most = "" if limit is None else f", at most {limit:g} s"
     started = monotonic()
-    # tqdm fits lines with a bar to the terminal, so the limit is before the text.
-    with progress(1, f"[{{elapsed}}{most}] {{desc}}{{bar:0}}") as bar:
+    # tqdm fits lines with a bar to the terminal, so the limit is before the text, and short.
+    clock = "[{elapsed}]" if limit is None else f"[{{elapsed}} of {limit:g} s]"
+    with progress(1, f"{clock} {{desc}}{{bar:0}}") as bar:
         bar.set_description_str(text)
         if not bar.disable:
             yield

@@ -276,6 +276,7 @@ def test_a_length_is_refused_for_tasks_of_a_fixed_length(right: dict[str, str], 
     said = "--length 8k: no effect on needle_plain_1k, because the length is part of the name"
     assert fixed.exit_code == 2 and said in fixed.stderr and not fixed.stdout
     assert said in both.stderr and "\n8k: " in both.stdout, both.output
+    assert "B: no room to lose: B scores only 0.0 at 8k" in both.stderr
 
 
 def test_a_round_that_is_not_complete_is_no_failure() -> None:

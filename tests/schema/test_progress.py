@@ -27,14 +27,18 @@ with step("waiting for " + "a_server " * 20, print):
 """
 
 
+_LIMITED = _STEP.replace("print", "print, limit=9")
+
+
 @pytest.mark.parametrize(
     ("code", "line"),
     [
         # A bar beside the long name, in 80 columns.
         (_BAR, rf"reading {_LONG}:   0%\|[^|\r]{{5,}}\| 0/1 \[(\d\d:\d\d)<"),
         (_STEP, r"\r\[(\d\d:\d\d)\] waiting for a_server [^\r]{40,50}(?=\r)"),
+        (_LIMITED, r"\r\[(\d\d:\d\d) of 9 s\] waiting for a_server "),
     ],
-    ids=["bar", "step"],
+    ids=["bar", "step", "limited step"],
 )
 def test_the_clock_of_a_terminal_goes_on_during_a_step(code: str, line: str) -> None:
     """The step ends when the terminal has shown two of its seconds."""
