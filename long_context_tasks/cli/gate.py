@@ -114,15 +114,17 @@ def _typed(ctx: typer.Context, name: str) -> bool:
 
 def _check_lengths(tasks: Sequence[str], lengths: Sequence[str]) -> None:
     """Name the tasks of other, fixed lengths; raise InputError if there are no tasks but these."""
-    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.benchmarks.catalogue import fixed_length, parse_task
 
-    wanted = [parse_length(length) for length in lengths]
-    fixed = [name for name in tasks if parse_task(name).tokens not in (None, *wanted)]
-    if fixed:
-        said = f"--length {','.join(lengths)}: no effect on {', '.join(fixed)}, because the length is part of the name"
-        if len(fixed) == len(tasks):
-            raise InputError(f"{said}; leave out --length, or name tasks of any length (`_any`)")
-        warn(said)
+    ignoring: dict[str, str] = {}  # task -> why it cannot have a length
+    for name in tasks:
+        reasons = [fixed_length(parse_task(name), parse_length(length), "--length") for length in lengths]
+        if reasons and all(reasons):
+            ignoring[name] = reasons[0]
+    if ignoring and len(ignoring) == len(tasks):
+        raise InputError(next(iter(ignoring.values())))
+    if ignoring:
+        warn(f"tasks of a fixed length ignore --length: {', '.join(ignoring)}")
 
 
 # To standard error, because standard output holds the verdict or the document of --json.
