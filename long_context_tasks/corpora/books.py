@@ -132,10 +132,11 @@ _MOST_PROSE = 60  # words of long paragraphs below a single mark
 _QUOTES = "\"“«„'‘—"
 # Notes by page ("Seite 97, ...", "97. ...") and entries of a glossary ("Abacus: a table").
 _NOTE_BY_PAGE = re.compile(
-    r"(?:[\[(]?(?:seite|side|page|p[aáp]g|[ps])\b\.? ?|[^\w\n\[(]*)(\d{1,4})(?![\d%]|[.,]\d{3})",
+    r"(?:[\[(]?(?:seite|side|sidan?|sid|page|p[aáp]g|[ps])\b\.? ?|[^\w\n\[(]*)(\d{1,4})(?![\d%]|[.,]\d{3})",
     re.IGNORECASE,
 )
 _ENTRY = re.compile(r"[_=]?([^\W\d_])[^.!?;:,=]{1,40}(?:[:,=]|--|—)")
+_MOST_CONTENTS = 4  # of a book, one for each volume
 _MOST_NOTES = 0.25  # of the words of a book
 _MOST_BELOW_NOTES = 0.05  # of the words of a book
 _MOST_BETWEEN_NOTES = 8  # blocks
@@ -364,16 +365,23 @@ def _rest(block: Block, heading: Heading) -> list[Block]:
 def _candidates(blocks: Sequence[Block]) -> Layout:
     """Return the blocks, each with every role that its text alone allows."""
     layout = Layout(blocks)
+    contents = [i for i, block in enumerate(blocks) if is_contents(block)]
+    if len(contents) > _MOST_CONTENTS:
+        # "Sommaire" above the argument of each chapter.
+        for i in contents:
+            layout.drop(i, "headings")
     marks: set[str] = set()
     for i, block in enumerate(blocks):
         short = len(block.lines) <= 2
+        if i in layout.dropped:
+            continue
         if _is_note(blocks, i, marks):
             layout.drop(i, "notes")
         elif short and patterns()["leftovers"].fullmatch(block.text):
             layout.drop(i, "page numbers" if is_page_number(block) else "captions")
         elif is_separator(block) or is_closing(block):
             layout.drop(i, "headings")
-        elif heading := heading_of(_below_page_number(blocks, i)):
+        elif heading := heading_of(_of_matter(blocks, i)):
             # "I" is a word too, and may stand alone in a badly scanned sentence.
             word = block.text == "I" and 0 < i < len(blocks) - 1 and not ends_paragraph(blocks[i - 1].text)
             if not (word and (blocks[i + 1].text[0].islower() or blocks[i + 1].text[0] in ",;")):
@@ -387,12 +395,13 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
     return layout
 
 
-def _below_page_number(blocks: Sequence[Block], i: int) -> Block:
-    """Return a block, with a larger gap if it is a heading such as "Notes" at the beginning of a page."""
+def _of_matter(blocks: Sequence[Block], i: int) -> Block:
+    """Return a block, with a larger gap if it is a heading such as "Notes" at the beginning of a page, or "Afterword and notes"."""
+    block = blocks[i]
     below = i > 0 and (is_page_number(blocks[i - 1]) or blocks[i - 1].text == CUT)
-    if below and phrase_of(bare(blocks[i].text)) in ("back", "notes"):
-        return replace(blocks[i], gap=2)
-    return blocks[i]
+    if (below or (block.size > 1 and is_title(block))) and phrase_of(bare(block.text)) in ("back", "notes"):
+        return replace(block, gap=2)
+    return block
 
 
 def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
@@ -462,7 +471,7 @@ def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
     open_at = None
     for i, block in enumerate(layout.blocks):
         heading = layout.headings.get(i)
-        if is_contents(block):
+        if is_contents(block) and i not in layout.dropped:
             open_at = i
         elif open_at is not None and (
             (heading and heading.style == "front" and block.gap >= 2 and len(block.lines) == 1)

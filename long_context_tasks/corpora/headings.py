@@ -513,8 +513,11 @@ def heading_of(block: Block) -> Heading | None:
     """Return the heading that a block is or may be, or None if it cannot be one."""
     if block.text[0] == "[" and block.text[-1] == "]" and keyword_of(inside := block.text[1:-1].strip()):
         return heading_of(replace(block, lines=(inside,)))
-    if (pages := _PAGES.match(block.lines[0])) and keyword_of(head := block.lines[0][pages.end() :]):
-        return heading_of(replace(block, lines=(head, *block.lines[1:])))
+    if pages := _PAGES.match(block.lines[0]):
+        head = block.lines[0][pages.end() :]
+        # "[30] CHAPTER II. THE MILL", "[30] II."
+        if (number := read(head)) and (number.keyword or _NOTHING_AFTER_NUMBER.match(head, number.end)):
+            return heading_of(replace(block, lines=(head, *block.lines[1:])))
     first = bare(block.lines[0])
     if (number := read(first)) and number.keyword and (heading := _with_keyword(block, first, number)):
         return heading

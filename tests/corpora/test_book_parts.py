@@ -251,11 +251,23 @@ def test_no_story_is_lost_below_any_front_matter(
     assert lost <= 0.001 * sum(words)
 
 
+@pytest.mark.parametrize("keyword", ["CHAPTER ", ""])
 @pytest.mark.parametrize("page", ["[{}]  ", "[Pg {}] ", "{{{}}} "])
-def test_a_page_number_on_the_line_of_a_heading_goes_with_it(page: str) -> None:
+def test_a_page_number_on_the_line_of_a_heading_goes_with_it(page: str, keyword: str) -> None:
     chapters = [paragraphs(8, seed) for seed in range(4)]
-    heads = [f"{page.format(20 * place)}CHAPTER {place}." for place in range(1, 5)]
+    numbers = enumerate(("I", "II", "III", "IV"), start=1)
+    heads = [f"{page.format(20 * place)}{keyword}{number}." for place, number in numbers]
     texts = ["\n\n".join([head, *told]) for head, told in zip(heads, chapters, strict=True)]
     story = clean("\n\n".join(texts))
     assert list(story.paragraphs) == [text for told in chapters for text in told]
     assert len(story.chapters) == 4
+
+
+def test_contents_above_every_chapter_are_those_of_its_argument() -> None:
+    told = [paragraphs(4, seed) for seed in range(12)]
+    chapters = [
+        "\n\n".join([f"LIVRE {number}.", "SOMMAIRE.", *texts]) for number, texts in enumerate(told, start=1)
+    ]
+    story = clean("\n\n\n\n".join(chapters))
+    assert list(story.paragraphs) == [text for texts in told for text in texts]
+    assert story.dropped["back matter"] == 0

@@ -128,6 +128,10 @@ def test_no_two_parts_show_the_pages_of_notes(tmp_path, page):
         "{} came to page 7 of it.",
         "{}, dnia trzynastego",  # a date
         "Notes to the third chapter, by {}.",
+        'A yoke lay there, said {} to the men of the village by the river, and they did not look at it at all, because it was late!"3',
+        "* * * Notes to chapter 2--A yoke is laid upon oxen, says {}, and upon men who carry two pails of water from the river to a house.",
+        "Sid. 44, rad 13: {} etc. so the manuscript, and the third edition has other words in this place, which are shown at the margin.",
+        "The first snow 10, Thursday {} came, and all the children of the village ran out to see it at the ford before the bells rang.",
     ],
 )
 def test_passages_with_lines_that_may_be_titles_or_numbers_are_skipped(tmp_path, line):
@@ -145,6 +149,29 @@ def test_passages_with_lines_that_may_be_titles_or_numbers_are_skipped(tmp_path,
     shown = [sum(any(text in part for text in lines) for part in parts) for parts in told]
     assert shown and max(shown) < 2
     assert any("titles or numbers" in reason for reason in report.dropped)
+
+
+def test_entries_in_the_order_of_the_alphabet_are_marks():
+    novel = paragraphs(60, 3)
+    words = [
+        "acorn",
+        "bonnet",
+        "cider",
+        "dowel",
+        "ember",
+        "ferry",
+        "gable",
+        "hamlet",
+        "ingle",
+        "joist",
+        "kettle",
+        "lintel",
+    ]
+    novel[20:20] = [
+        f"{word}, a thing that people in the valley have had for longer than anyone can say" for word in words
+    ]
+    marks = {leak.paragraph for leak in find_marks(Book("b", "B", tuple(novel), (0,)))}
+    assert set(range(20, 32)) <= marks
 
 
 def assert_refused(folder, novel):
