@@ -19,7 +19,7 @@ SEEDED = ["build", "ada_leval_bestanswer_synthetic", "--length", "2k"]
 def books(tmp_path: Path) -> Path:
     path = tmp_path / "books.jsonl"
     paragraphs = [
-        f"P{chr(97 + i % 26)}{chr(97 + i // 26)} " + "word " * (10 + i % 7) + "ends." for i in range(600)
+        f"P{chr(122 - i % 26)}{chr(97 + i // 26)} " + "word " * (10 + i % 7) + "ends." for i in range(600)
     ]
     path.write_text(json.dumps({"id": "b", "title": "A Book", "paragraphs": paragraphs}), encoding="utf-8")
     return path
