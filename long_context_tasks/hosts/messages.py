@@ -80,7 +80,7 @@ def check_length(tasks: Sequence[str], length: Any, option: str) -> None:
     Raises:
         InputError: every task has another, fixed length.
     """
-    wanted = catalogue.resolve_options({"lct_length": length}).length if length else None
+    wanted = catalogue.resolve_options({"lct_length": length}).length if length and tasks else None
     specs = {spec.name: spec for spec in catalogue.task_specs()}
     # A name that is not ours may be a group of the user's.
     reasons = [name in specs and catalogue.fixed_length(specs[name], wanted, option) for name in tasks]
