@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, Options, format_length
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.files import MissingData, lines, loads, shallow
+from long_context_tasks.schema.files import MissingDataError, lines, loads, shallow
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
 
@@ -54,7 +54,7 @@ def published_length(spec: catalogue.TaskSpec, options: Options, known: Iterable
     )
 
 
-def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str = "") -> MissingData:
+def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str = "") -> MissingDataError:
     """Return the error about missing published data, in the same words for every benchmark.
 
     Args:
@@ -70,7 +70,7 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str 
         *without_data(benchmark, task),
     ]
     listed = "; ".join(f"({number}) {each}" for number, each in enumerate(remedies, start=1))
-    return MissingData(f"{what} is missing{f', and {why}' if why else ''}. Remedies: {listed}")
+    return MissingDataError(f"{what} is missing{f', and {why}' if why else ''}. Remedies: {listed}")
 
 
 def without_data(benchmark: str, task: str = "") -> list[str]:

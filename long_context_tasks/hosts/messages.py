@@ -135,7 +135,7 @@ def end_in_one_line() -> None:
 
 def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if isinstance(error, InputError):
-        sys.stderr.write(without_known(f"{kind.__name__}: {error}\n"))
+        sys.stderr.write(without_known(f"InputError: {error}\n"))
     else:
         # An error of a connection quotes the address.
         sys.stderr.write(without_known("".join(traceback.format_exception(kind, error, trace))))

@@ -48,7 +48,7 @@ class InputError(ValueError):
         return one_line(super().__str__())
 
 
-class MissingData(InputError):
+class MissingDataError(InputError):
     """Published files are missing; ``lct data fetch`` downloads them."""
 
 

@@ -24,7 +24,7 @@ from long_context_tasks.results.plan.prefixes import Encode, Order, Prompts, Sha
 from long_context_tasks.results.plan.prices import PrefixCache, Price, Rate
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.files import MissingData, loads
+from long_context_tasks.schema.files import MissingDataError, loads
 from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 
@@ -281,7 +281,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
                 _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)
         except InputError as error:
             failed[name] = str(error).removeprefix(f"{name}: ")
-            without_data += [name] if isinstance(error, MissingData) else []
+            without_data += [name] if isinstance(error, MissingDataError) else []
     if settings.cache is not None:
         shared = prompts.shared(settings.cache, settings.order, settings.rate)
         planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]

@@ -19,7 +19,7 @@ from long_context_tasks.results.evaluations import Evaluation, judged_evaluation
 from long_context_tasks.results.settings import changed_options, last_name
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.files import MissingData
+from long_context_tasks.schema.files import MissingDataError
 from long_context_tasks.schema.progress import each_with_progress
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
@@ -327,7 +327,7 @@ def find_missing(
                 task = load_task(name, options)
         except InputError as error:
             not_counted[name] = reason = str(error)
-            if isinstance(error, MissingData):
+            if isinstance(error, MissingDataError):
                 without_data.append(name)
                 reason = "its published files are missing"  # the remedies would fill the table
         # Only the counts stay in memory.
