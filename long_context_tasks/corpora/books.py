@@ -136,6 +136,7 @@ _NOTE_BY_PAGE = re.compile(
     re.IGNORECASE,
 )
 _ENTRY = re.compile(r"[_=]?([^\W\d_])[^.!?;:,=]{1,40}(?:[:,=]|--|—)")
+_MOST_WORDS_OF_A_TITLE = 20
 _MOST_CONTENTS = 4  # of a book, one for each volume
 _MOST_NOTES = 0.25  # of the words of a book
 _MOST_BELOW_NOTES = 0.05  # of the words of a book
@@ -366,7 +367,9 @@ def _candidates(blocks: Sequence[Block]) -> Layout:
     """Return the blocks, each with every role that its text alone allows."""
     layout = Layout(blocks)
     contents = [i for i, block in enumerate(blocks) if is_contents(block)]
-    if len(contents) > _MOST_CONTENTS:
+    if len(contents) > _MOST_CONTENTS and all(
+        is_prose(below) for below in (blocks[i + 1] for i in contents[:-1])
+    ):
         # "Sommaire" above the argument of each chapter.
         for i in contents:
             layout.drop(i, "headings")
@@ -762,7 +765,8 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
                 opens = False
             # A page may end behind a semicolon.
             elif not ends_paragraph(paragraphs[-1].rstrip(";" if cut else "")) and (
-                text == "I" or (cut and (text[0].islower() or text[0] == ","))
+                text == "I"
+                or (cut and (text[0].islower() or text[0] == "," or _is_unfinished(paragraphs[-1], told)))
             ):
                 # A picture, a page number or a word on a line of its own had cut the paragraph in two.
                 paragraphs[-1] += f" {text}"
@@ -771,6 +775,15 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
             paragraphs.append(text)
         cut = word
     return paragraphs, chapters
+
+
+def _is_unfinished(text: str, below: Block) -> bool:
+    """Return whether a sentence may go on below with a name or, as in German, a noun."""
+    return (
+        len(text.split()) > _MOST_WORDS_OF_A_TITLE
+        and (text[-1].isalpha() or text[-1] == ",")
+        and is_prose(below)
+    )
 
 
 # Additions of publishers and printers: lists of books, printers' notes, and captions of pictures.
