@@ -10,7 +10,7 @@ import pytest
 from lm_eval_runs import TASK
 from needs import needs
 
-from long_context_tasks.hosts.lm_eval.patches import apply_patches
+from long_context_tasks.hosts.lm_eval.patches import _refusal_in, apply_patches
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.schema import InputError
 
@@ -93,3 +93,13 @@ def test_the_mean_of_a_pooled_group_is_that_of_its_scored_cases(
     numbers = group.aggregate(results)
     assert numbers["f1,none"] == pytest.approx(mean, nan_ok=True)
     assert numbers["sample_len"] == sum(n for _, n, _ in tasks)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"status": None}, {"status": "gone"}, {"response": {"Error": 1}}, {"status": 500, "message": b"x"}],
+)
+def test_an_error_of_another_library_is_no_refusal(attributes: dict[str, Any]) -> None:
+    error = ValueError("x")
+    vars(error).update(attributes)
+    assert _refusal_in(error) == (0, "")

@@ -402,8 +402,11 @@ def _is_not_left_over(record: logging.LogRecord) -> bool:
 def _refusal_in(error: Exception) -> tuple[int, str]:
     """Return the status and the body of a server's answer that lm-eval raised as an error; 0 if it is none."""
     if (response := getattr(error, "response", None)) is not None:  # of requests
-        return response.status_code, response.text
-    return getattr(error, "status", 0), getattr(error, "message", "")  # of aiohttp
+        status, body = getattr(response, "status_code", 0), getattr(response, "text", "")
+    else:  # of aiohttp
+        status, body = getattr(error, "status", 0), getattr(error, "message", "")
+    # Errors of other libraries have attributes of the same names.
+    return (status, body) if isinstance(status, int) and isinstance(body, str) else (0, "")
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
