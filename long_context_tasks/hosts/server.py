@@ -19,7 +19,7 @@ from long_context_tasks.hosts.window import Counter
 from long_context_tasks.judges.client import proxy_of, read_body, wait_for
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.secrets import without_known, without_secrets
+from long_context_tasks.schema.secrets import excerpt, without_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def ask_server(url: str, model: str, key: str | None = None) -> Server:
             fault = f"/models fails (status {status}: {reason})"
         raise NoWindow(f"{without_secrets(api)}{fault}")
     if type(window) is not int or window < 0:
-        raise InputError(f"{without_secrets(root)} states a window of {str(window)[:40]!r}")
+        raise InputError(f"{without_secrets(root)} states a window of {excerpt(str(window), 40)!r}")
     server = Server(root, model, key, window, field)
     try:
         server.counts = bool(server.tokens("one two", _SECONDS))
@@ -187,16 +187,17 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
     )
 
 
-def announce_silence(url: str, timeout: float | None) -> Event:
+def announce_silence(url: str, timeout: object) -> Event:
     """Log a line after 30 s, and each time that the wait has doubled, until the returned event is set.
 
     A host sets it at the first answer, or when it gives up.
 
     Args:
-        timeout: the host's time-out of one request in seconds; None if it is not known.
+        timeout: the host's time-out of one request; shown if it is a number of seconds.
     """
     over = Event()
-    limit = f" (the time-out is {timeout:,.0f} s)" if timeout else ""
+    known = isinstance(timeout, int | float) and 0 < timeout < 1e9
+    limit = f" (the time-out is {timeout:,.0f} s)" if known else ""
 
     def tell() -> None:
         from tqdm import tqdm
@@ -215,9 +216,9 @@ def announce_silence(url: str, timeout: float | None) -> Event:
 
 def lasting_failure(url: str, status: int, body: str) -> InputError:
     """Return an error with the status and the words of a server that fails however often it is asked."""
-    said = _reason_in(body.encode("utf-8", "replace")) or without_secrets(" ".join(body.split())[:200])
+    said = _reason_in(body.encode("utf-8", "replace")) or excerpt(body)
     return InputError(
-        f"the server {without_secrets(url)} fails ({status}{said and f': {without_known(said)}'}): see its log, then run "
+        f"the server {without_secrets(url)} fails ({status}{said and f': {said}'}): see its log, then run "
         "again; with --use_cache, a run keeps its answers"
     )
 
@@ -234,7 +235,7 @@ def _reason_in(text: bytes) -> str:
         reason = _inside(loads(text), "error", "message")
     except ValueError:
         return ""
-    return without_secrets(" ".join(reason.split())[:200]) if isinstance(reason, str) else ""
+    return excerpt(reason) if isinstance(reason, str) else ""
 
 
 def _names_in(text: bytes) -> list[str]:
@@ -294,5 +295,5 @@ def _answer(
     try:
         return wait_for(ask())
     except Exception as error:  # whatever a server does, the run goes on without its help
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{without_secrets(address)}: no answer ({without_secrets(reason)})") from error
+        reason = excerpt(str(error)) or type(error).__name__
+        raise InputError(f"{without_secrets(address)}: no answer ({reason})") from error

@@ -166,6 +166,12 @@ def without_known(text: str) -> str:
     return text
 
 
+def excerpt(text: str, characters: int = 200) -> str:
+    """Return the start of a text in one line; its secrets are hidden first, because a part of one is not recognised."""
+    text = text[: 100 * characters]  # a body may have many megabytes
+    return without_known(without_secrets(" ".join(text.split())))[:characters]
+
+
 def known_secrets() -> list[str]:
     """Return what :func:`without_known` replaces, for callers with many texts."""
     return _known(frozenset(os.environ.items()), frozenset(_remembered))

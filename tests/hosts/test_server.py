@@ -7,7 +7,14 @@ from judge_server import Answer, Others, free_port, judge_server
 from stub_server import json_answer, like_llama_cpp, like_vllm, stub_server
 
 from long_context_tasks.hosts import server as server_module
-from long_context_tasks.hosts.server import check_served, find_server
+from long_context_tasks.hosts.server import (
+    announce_silence,
+    ask_server,
+    check_served,
+    find_server,
+    lasting_failure,
+)
+from long_context_tasks.schema import InputError
 
 KEY = "sk-0123456789abcdef"
 
@@ -146,3 +153,21 @@ def test_a_server_that_answers_is_not_refused(others: Others, path: str, request
         check_served(stub.url + path, "stub", {"Authorization": f"Bearer {KEY}"}, chat=chat)
     assert len(stub.requests) == requests
     assert {key for _, key in stub.asked} <= {f"Bearer {KEY}"}
+
+
+def test_a_key_that_crosses_the_end_of_an_excerpt_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "KKKKKKKKKK1234567890KKKKKKKKKK"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    for text in (f"{'x' * 180} {key}", f"{'x' * 170} Bearer {key}"):
+        refusal = json.dumps({"error": {"message": text}})
+        said = [str(lasting_failure("http://x/v1", 500, body)) for body in (text, refusal)]
+        others = {"/v1/models": lambda _, body=refusal: Answer(status=500, raw=body.encode())}
+        with stub_server(others=others) as stub, pytest.raises(InputError) as failed:
+            ask_server(stub.url, "stub")
+        for shown in (*said, str(failed.value)):
+            assert "(not s" in shown and "KKKK" not in shown
+
+
+@pytest.mark.parametrize("timeout", ["60", (1, 2), float("nan"), float("inf"), object()])
+def test_a_timeout_that_is_no_number_of_seconds_is_not_shown(timeout: object) -> None:
+    announce_silence("http://x/v1", timeout).set()

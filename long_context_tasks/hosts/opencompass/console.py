@@ -13,7 +13,7 @@ from threading import Event, Thread
 from long_context_tasks.hosts import server
 from long_context_tasks.hosts.messages import as_variables, end_in_one_line, hide_secrets_in_logs
 from long_context_tasks.schema.files import visible
-from long_context_tasks.schema.secrets import without_secrets
+from long_context_tasks.schema.secrets import excerpt
 
 # A log line that names an error.
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
@@ -37,8 +37,7 @@ def last_error(log: str) -> str:
     errors: list[str] = _ERROR.findall(log)
     error = re.sub(r"^(?:\w+\.)+(?=\w)", "", errors[-1]) if errors else ""
     if error.endswith(_SEE_LOG) and (logged := _LOGGED.findall(log)):
-        last = "; ".join(message.strip()[:200] for message in dict.fromkeys(logged[-2:]))
-        error = error.replace(_SEE_LOG, without_secrets(last))
+        error = error.replace(_SEE_LOG, "; ".join(excerpt(message) for message in dict.fromkeys(logged[-2:])))
     return error
 
 
