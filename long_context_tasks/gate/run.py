@@ -111,12 +111,13 @@ class LengthTest:
         An example is ``8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents``.
         """
         bounds = f"between {100 * self.look.low:+.1f} and {100 * self.look.high:+.1f}"
+        loss = f"loss {100 * self.look.mean:+.1f} points, {bounds}"
         # Without a complete round there is no test, which is normal after the first batches of many tasks.
-        loss = (
-            f"loss {100 * self.look.mean:+.1f} points, {bounds}"
-            if self.look.n
-            else "first round not complete"
-        )
+        if not self.look.n:
+            scored = {pair.cell for pair in self.pairs if pair.a is not None}
+            lacking = ", ".join(cell.name for cell in self.cells if cell.name not in scored)
+            used = self.documents == self.available
+            loss = f"no scores of both stacks for {lacking}" if used else "first round not complete"
         name = f"{self.length}: " if self.length else ""
         return f"{name}{self.look.verdict}, {loss}; {self.documents} of {self.available} documents"
 

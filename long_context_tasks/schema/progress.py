@@ -68,13 +68,13 @@ def step(
     Args:
         text: name of the step.
         report: receives the lines where no terminal shows the step, some of them in another thread.
-        limit: seconds after which the step is given up; None if it is not.
+        limit: seconds after which an attempt is given up; None if there is no limit.
         after: seconds before the first line, so that a quick step has none.
     """
-    most = "" if limit is None else f", at most {limit:g} s"
+    most = "" if limit is None else f", at most {limit:g} s per attempt"
     started = monotonic()
     # tqdm fits lines with a bar to the terminal, so the limit is before the text, and short.
-    clock = "[{elapsed}]" if limit is None else f"[{{elapsed}} of {limit:g} s]"
+    clock = "[{elapsed}]" if limit is None else f"[{{elapsed}}, {limit:g} s per attempt]"
     with progress(1, f"{clock} {{desc}}{{bar:0}}") as bar:
         bar.set_description_str(text)
         if not bar.disable:

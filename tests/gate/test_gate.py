@@ -101,7 +101,7 @@ def test_a_server_that_never_answers_is_waited_for_once_and_named(
                 calls += 1
     wait = "list of models" if form == "URL" else "first answer"
     assert done.exit_code == 2 and f"waiting for stack A's {wait} ({url})" in done.stderr, done.stderr
-    assert f"({url}), at most 0.3 s" in done.stderr
+    assert f"({url}), at most 0.3 s per attempt" in done.stderr
     assert f"stack A at {url} does not answer (no answer within 0.3 s (" in done.stderr
     assert "raise timeout in a YAML file" in done.stderr
     assert calls == 1
@@ -282,10 +282,16 @@ def test_a_length_is_refused_for_tasks_of_a_fixed_length(right: dict[str, str], 
     assert "B: no room to lose: B scores only 0.0 at 8k" in both.stderr
 
 
-def test_a_round_that_is_not_complete_is_no_failure() -> None:
-    from long_context_tasks.gate.run import LengthTest
+def test_a_task_without_scores_is_named_once_all_documents_are_used() -> None:
+    from long_context_tasks.gate.run import GateSettings, LengthTest
+    from long_context_tasks.gate.stacks import GateCell, StackAnswer
 
-    assert LengthTest("8k", []).row() == "8k: UNDECIDED, first round not complete; 0 of 0 documents"
+    test = LengthTest("8k", [GateCell(name, "8k", None, {"1": ["case"]}) for name in "ab"])
+    assert test.row() == "8k: UNDECIDED, first round not complete; 0 of 2 documents"
+    answers = {"a": StackAnswer((1.0,), (None,)), "b": StackAnswer((None,), ("does_not_fit",))}
+    of_each = {(cell, "case"): answer for cell, answer in answers.items()}
+    test.take(test.queue, {"A": of_each, "B": of_each}, GateSettings(0.1, 0.05, 16), 1)
+    assert test.row() == "8k: UNDECIDED, no scores of both stacks for b; 2 of 2 documents"
 
 
 def test_options_that_stored_runs_ignore_are_named(right: dict[str, str], tmp_path: Path) -> None:

@@ -249,8 +249,8 @@ def test_a_judge_that_never_answers_is_said_to_be_asked(
             check_judge(config := JudgeConfig(model="m", base_url=url, timeout=0.5, retries=0))
         lines = capsys.readouterr().err.splitlines()
         judge_all(requests(1), config, RUBRIC, Store(tmp_path / "s"))
-    assert lines[0] == f"asking the judge m at {url}, at most 0.5 s"
-    assert re.fullmatch(rf"asking the judge m at {url}: \d s, at most 0.5 s", lines[1])
+    assert lines[0] == f"asking the judge m at {url}, at most 0.5 s per attempt"
+    assert re.fullmatch(rf"asking the judge m at {url}: \d s, at most 0.5 s per attempt", lines[1])
     assert capsys.readouterr().err.count("judge m:   0%") > 2  # the bar goes on
 
 

@@ -36,7 +36,7 @@ _LIMITED = _STEP.replace("print", "print, limit=9")
         # A bar beside the long name, in 80 columns.
         (_BAR, rf"reading {_LONG}:   0%\|[^|\r]{{5,}}\| 0/1 \[(\d\d:\d\d)<"),
         (_STEP, r"\r\[(\d\d:\d\d)\] waiting for a_server [^\r]{40,50}(?=\r)"),
-        (_LIMITED, r"\r\[(\d\d:\d\d) of 9 s\] waiting for a_server "),
+        (_LIMITED, r"\r\[(\d\d:\d\d), 9 s per attempt\] waiting for a_server "),
     ],
     ids=["bar", "step", "limited step"],
 )
