@@ -4,12 +4,12 @@
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Score
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,8 +142,8 @@ class Task:
             Each turn's scores by metric; a task without a conversation has one turn.
 
         Raises:
-            InputError: the task is scored by likelihood, or the number of texts differs from the number of
-                turns.
+            InputError: the task is scored by likelihood, the response is not text, or the number of texts
+                differs from the number of turns.
         """
         from long_context_tasks.judges.task_judge import score_turns
 
@@ -181,16 +181,22 @@ class Task:
         """Return means, clustered 95 % intervals and counts, under the keys that hosts use.
 
         ``scores`` maps case ids to their turns' scores; other cases are not counted.
+
+        Raises:
+            InputError: a case is unknown, or a turn lacks the score of a metric.
         """
         from long_context_tasks.stats.means import task_numbers
 
-        turns = [turn for scored in _by_id(scores).values() for turn in scored]
-        if not all(isinstance(turn, Mapping) for turn in turns):
-            raise InputError("expected the scores of each turn, as Task.score and Task.judge return them")
-        clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
+        turns, clusters = [], []
+        for name, scored in _by_id(scores).items():
+            for turn in scored if isinstance(scored, Iterable) else [scored]:
+                turns.append(turn if isinstance(turn, Mapping) else {})
+                clusters.append(self._case(name).cluster)
         # A trained judge replaces another judge's metrics with its own.
-        own = not turns or set(self.metrics) <= set(turns[0])
+        own = not turns or not turns[0] or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
+        if not all(isinstance(turn.get(metric), Score) for turn in turns for metric in metrics):
+            raise InputError("expected the scores of each turn, as Task.score and Task.judge return them")
         intervals = self.loaded.intervals if own else metrics[:1]
         return task_numbers(turns, clusters, metrics, intervals, points=self.loaded.points)
 
@@ -227,7 +233,11 @@ class Task:
 
         if self.loaded.by_likelihood:
             raise InputError(f"{self.name} compares log-likelihoods; use task.loaded.score_candidates")
-        texts = [response] if response is None or isinstance(response, str) else list(response)
+        given: Any = response  # a notebook passes what it has
+        several = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+        texts = list(given) if several else [given]
+        if not all(text is None or isinstance(text, str) for text in texts):
+            raise InputError(f"{case.id}: expected text or None, or a list with one of them per turn")
         if len(texts) != len(case.turns):
             raise InputError(
                 f"{case.id}: {len(texts)} responses to {len(case.turns)} turns; give a list with one text per turn"

@@ -322,6 +322,8 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
     may contain an API key.
     """
     try:
+        if "\0" in str(path):  # open raises a ValueError
+            raise FileNotFoundError
         # A pipe may bring a file that is decrypted for this command.
         with path.open("rb") as file:
             content = file.read(_MOST_YAML + 1)

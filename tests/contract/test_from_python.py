@@ -101,6 +101,17 @@ def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
         task.summary({task.cases[0].id: "A4"})  # type: ignore[dict-item]
     with pytest.raises(lct.InputError, match="no judge to ask"):
         task.judge({task.cases[0].id: "A1"})
+    of_metrics = dict.fromkeys(task.metrics)
+    for scores in (0.5, None, [{}], [of_metrics], [*task.score(task.cases[0], "A1"), {}]):
+        with pytest.raises(lct.InputError, match="expected the scores of each turn"):
+            task.summary({task.cases[0].id: scores})  # type: ignore[dict-item]
+    for response in (5, b"x", [5], {"A1": 1}):
+        with pytest.raises(lct.InputError, match="expected text or None, or a list with one of them"):
+            task.score(task.cases[0], response)  # type: ignore[arg-type]
+        with pytest.raises(lct.InputError, match="expected text or None, or a list with one of them"):
+            task.save({task.cases[0].id: response}, "model", tmp_path)  # type: ignore[dict-item]
+    with pytest.raises(lct.InputError, match="there is no such file"):
+        lct.load_task(task.name, n=1, judge="a\0b")
     likelihood = lct.load_task("ada_leval_tsort_any_ppl", length=1000, cases=sorting_cases(tmp_path))
     with pytest.raises(lct.InputError, match="compares log-likelihoods"):
         likelihood.score(likelihood.cases[0], "text")
