@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.opencompass.console import last_error, last_line, shown_logs
+from long_context_tasks.hosts.opencompass.console import _Told, last_error, last_line, shown_logs
 
 _RAISE = """
 import sys
@@ -114,3 +114,15 @@ def test_the_cases_of_the_task_are_shown_and_not_the_prompts_of_a_batch(tmp_path
     inner = [f"Inferencing: {n}/64 [00:0{n % 10}<00:09, {'#' * 40}]\x1b[A" for n in range(64)]
     log.write_text("\r".join(["toy_1k:  20%| | 12/60 [00:04<00:16]", *inner]))
     assert last_line(log) == "toy_1k:  20%| | 12/60 [00:04<00:16]"
+
+
+def test_only_lines_of_this_package_are_shown_and_without_keys(tmp_path: Path) -> None:
+    log, told = tmp_path / "task.out", _Told()
+    log.write_text(
+        "a prompt says: long_context_tasks: no\nlong_context_tasks: Bearer sk-0123456789abcdef0123\n"
+    )
+    assert list(told.new_lines([log])) == ["(not shown)"]
+    log.write_text("1/2 [00:01]\rlong_context_tasks: new")  # written anew, and not complete
+    assert not list(told.new_lines([log])) and told._read[log] == len("1/2 [00:01]\r")
+    log.write_text("1/2 [00:01]\rlong_context_tasks: new\n")
+    assert list(told.new_lines([log])) == ["new"]

@@ -26,6 +26,8 @@ _BAR = re.compile(r"(?!Inferencing:).*?\b(?P<done>\d+)/(?P<all>\d+) \[[^\]]*\]")
 _SILENT_SECONDS = 10.0  # between two lines of progress in a file
 _TAIL_BYTES = 20_000
 _TOLD = b"long_context_tasks: "  # begins what a process logs for the terminal, maybe right behind a bar
+_BEFORE_TOLD = re.compile(rb"(?:^|\d(?:it)? \[[^\[\]]*\])(?:\x1b\[\w+)*$")
+_LONGEST_TOLD = 500  # characters
 
 
 def last_error(log: str) -> str:
@@ -72,15 +74,18 @@ class _Told:
     def new_lines(self, logs: Iterable[Path]) -> Iterator[str]:
         for log in logs:
             with log.open("rb") as file:
+                if self._read.get(log, 0) > log.stat().st_size:  # it was written anew
+                    self._read[log] = 0
                 file.seek(self._read.get(log, 0))
-                for line in file:
-                    if not line.endswith(b"\n"):  # the rest follows
-                        break
-                    self._read[log] = self._read.get(log, 0) + len(line)
-                    text = line.partition(_TOLD)[2].strip()
-                    if text and text not in self._texts:
+                # A bar is drawn again after each \r; what follows the last one may not be complete.
+                *lines, rest = re.split(rb"[\r\n]", file.read())
+                self._read[log] = file.tell() - len(rest)
+                for line in lines:
+                    before, _, told = line.partition(_TOLD)
+                    text = told.strip()
+                    if text and text not in self._texts and _BEFORE_TOLD.search(before[-_LONGEST_TOLD:]):
                         self._texts.add(text)
-                        yield visible(text.decode("utf-8", "replace"))
+                        yield visible(excerpt(text.decode("utf-8", "replace"), _LONGEST_TOLD))
 
 
 def last_line(log: Path) -> str:
