@@ -78,9 +78,12 @@ def check_length(tasks: Sequence[str], length: Any, option: str) -> None:
     """Check that a length given to a whole run is that of a task in it; name the tasks that ignore it.
 
     Raises:
-        InputError: every task has another, fixed length.
+        InputError: it is no length, or every task has another, fixed length.
     """
-    wanted = catalogue.resolve_options({"lct_length": length}).length if length and tasks else None
+    try:
+        wanted = catalogue.resolve_options({"lct_length": length}).length if length and tasks else None
+    except InputError as error:
+        raise InputError(str(error).replace("lct_length", option, 1)) from None
     specs = {spec.name: spec for spec in catalogue.task_specs()}
     # A name that is not ours may be a group of the user's.
     reasons = [name in specs and catalogue.fixed_length(specs[name], wanted, option) for name in tasks]
@@ -142,12 +145,17 @@ def _show_error(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def as_variables(text: str) -> str:
-    """Spell options as environment variables, for OpenCompass; paths are unchanged.
+    """Spell options as environment variables, for OpenCompass; paths and other names are unchanged.
 
     >>> as_variables("set lct_window and lct_tokenizer (LCT_TOKENIZER); see /tmp/lct_cases")
     'set LCT_WINDOW and LCT_TOKENIZER; see /tmp/lct_cases'
     """
-    return re.sub(r"(?<![\w/.-])lct_(\w+)(?: \(LCT_\w+\))?", lambda match: f"LCT_{match[1].upper()}", text)
+    options = "|".join(sorted(catalogue.option_names()))
+    return re.sub(
+        rf"(?<![\w/\\.-])lct_({options})\b(?![/\\-]|\.\w)(?: \(LCT_\w+\))?",
+        lambda match: f"LCT_{match[1].upper()}",
+        text,
+    )
 
 
 def hide_secrets_in_logs(log: logging.Logger) -> None:

@@ -9,11 +9,14 @@ import pytest
 from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.messages import (
     _warn_of_long_answers,
+    as_variables,
+    check_length,
     known_variables,
     misspelt_variables,
     warn_of_long_answers,
     warn_of_misspelt_variables,
 )
+from long_context_tasks.schema import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -69,3 +72,13 @@ def test_every_variable_that_is_read_is_known() -> None:
     assert found and not {name for name in found if not name.startswith("LCT_JUDGE_")} - set(
         known_variables()
     )
+
+
+@pytest.mark.parametrize("text", ["lct_official", "lct_n.jsonl", r"C:\lct_n", "lct_n/x", "/tmp/lct_n"])
+def test_names_that_are_no_options_are_no_variables(text: str) -> None:
+    assert as_variables(f"{text}, lct_n") == f"{text}, LCT_N"
+
+
+def test_a_wrong_length_is_named_as_it_was_given() -> None:
+    with pytest.raises(InputError, match=r"^LCT_LENGTH 'abc' is not a length"):
+        check_length(["niah_single_1"], "abc", "LCT_LENGTH")
