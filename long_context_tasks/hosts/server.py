@@ -187,15 +187,13 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
     )
 
 
-def announce_silence(url: str, timeout: object) -> Event:
-    """Log a line after 30 s, and each time that the wait has doubled, until the returned event is set.
-
-    A host sets it at the first answer, or when it gives up.
+def announce_silence(url: str, timeout: object, answered: Event) -> None:
+    """Log a line after 30 s, and each time that the wait has doubled, until ``answered`` is set.
 
     Args:
         timeout: the host's time-out of one request; shown if it is a number of seconds.
+        answered: set by the host at the first answer, or when it gives up.
     """
-    over = Event()
     known = isinstance(timeout, int | float) and 0 < timeout < 1e9
     limit = f" (the time-out is {timeout:,.0f} s)" if known else ""
 
@@ -203,7 +201,7 @@ def announce_silence(url: str, timeout: object) -> Event:
         from tqdm import tqdm
 
         waited = wait = _SILENT_SECONDS
-        while not over.wait(wait):
+        while not answered.wait(wait):
             with tqdm.external_write_mode():  # clears the bars of this process, which are drawn again
                 logger.warning(
                     "waiting for the first answer of %s for %.0f s%s", without_secrets(url), waited, limit
@@ -211,14 +209,16 @@ def announce_silence(url: str, timeout: object) -> Event:
             wait, waited = waited, 2 * waited
 
     Thread(target=tell, daemon=True).start()
-    return over
 
 
 def lasting_failure(url: str, status: int, body: str) -> InputError:
     """Return an error with the status and the words of a server that fails however often it is asked."""
     said = _reason_in(body.encode("utf-8", "replace")) or excerpt(body)
+    remedy = "correct --gen_kwargs or --model_args" if status < 500 else "see its log"
+    if status == 429:
+        remedy = "lower num_concurrent"
     return InputError(
-        f"the server {without_secrets(url)} fails ({status}{said and f': {said}'}): see its log, then run "
+        f"the server {without_secrets(url)} fails ({status}{said and f': {said}'}): {remedy}, then run "
         "again; with --use_cache, a run keeps its answers"
     )
 

@@ -1,5 +1,6 @@
 """What lm-eval does with our tasks before it loads a model and after it has their scores."""
 
+import copy
 import math
 import sys
 from pathlib import Path
@@ -7,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from judge_server import Answer, judge_server
 from lm_eval_runs import TASK
 from needs import needs
 
-from long_context_tasks.hosts.lm_eval.patches import _refusal_in, apply_patches
+from long_context_tasks.hosts.lm_eval.patches import _keeping_answers, _refusal_in, apply_patches
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.schema import InputError
 
@@ -103,3 +105,12 @@ def test_an_error_of_another_library_is_no_refusal(attributes: dict[str, Any]) -
     error = ValueError("x")
     vars(error).update(attributes)
     assert _refusal_in(error) == (0, "")
+
+
+def test_a_model_at_an_endpoint_can_be_copied_after_a_failure() -> None:
+    request = SimpleNamespace(window_is_unchecked=True, args=("x",), task_name="toy")
+    with judge_server(lambda *_: Answer()) as server:
+        model = SimpleNamespace(base_url=server.url, model="m", header={}, tokenized_requests=False)
+        with pytest.raises(AttributeError, match="parse_generations"):  # a model of another library
+            _keeping_answers(list)(model, [request])
+    assert copy.deepcopy(model) == model

@@ -406,7 +406,7 @@ def test_a_server_that_refuses_ends_the_command_in_one_line(
             f"--apply_chat_template --tasks {TASK}",
             "the server {url} fails (500: out of memory): see its log, then run again; with --use_cache, a run keeps its answers",
         ),
-        (f"--tasks {TASK}", f"{TASK}: --model takes chats only; add --apply_chat_template"),
+        (f"--tasks {TASK}", f"{TASK}: this --model sends only chats; add --apply_chat_template"),
         (
             f"--apply_chat_template --tasks {TASK}_synthetic --metadata lct_length=2k",
             f"{TASK}_synthetic has a fixed length; leave out lct_length, or name ada_leval_bestanswer_any_synthetic",

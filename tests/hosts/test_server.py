@@ -1,6 +1,7 @@
 """Servers that state their window and count tokens, those that do not, and those that fail at it."""
 
 import json
+from threading import Event
 
 import pytest
 from judge_server import Answer, Others, free_port, judge_server
@@ -170,4 +171,11 @@ def test_a_key_that_crosses_the_end_of_an_excerpt_is_hidden(monkeypatch: pytest.
 
 @pytest.mark.parametrize("timeout", ["60", (1, 2), float("nan"), float("inf"), object()])
 def test_a_timeout_that_is_no_number_of_seconds_is_not_shown(timeout: object) -> None:
-    announce_silence("http://x/v1", timeout).set()
+    answered = Event()
+    answered.set()
+    announce_silence("http://x/v1", timeout, answered)
+
+
+@pytest.mark.parametrize(("status", "remedy"), [(400, "correct --gen_kwargs"), (429, "lower num_concurrent")])
+def test_a_refusal_gets_the_remedy_of_its_status(status: int, remedy: str) -> None:
+    assert f"): {remedy}" in str(lasting_failure("http://x/v1", status, "no"))

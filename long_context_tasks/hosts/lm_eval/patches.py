@@ -32,7 +32,6 @@ MODELS: Mapping[str, str] = {
 _TASK_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"  # as named in our YAML files
 _N_SCORED = "n_scored,none"  # lm-eval's key for the number of scored cases in one of our tasks
 _ASKED = "_lct_asked"  # attribute of a model at an endpoint: its server has not refused it
-_ANSWERED = "_lct_answered"  # attribute of a model at an endpoint: an event, set at its first answer
 _LOADED = "_lct_loaded"  # TaskManager attribute: our tasks and groups loaded before the model
 _Function = Callable[..., Any]
 
@@ -343,55 +342,66 @@ def _keeping_answers(generate: _Function) -> _Function:
         theirs = [request for request in requests if not is_ours(request)]
         answers: list[str] = []
         if ours:
-            from lm_eval.models.openai_completions import LocalChatCompletion
-
-            from long_context_tasks.hosts.server import (
-                announce_silence,
-                check_listening,
-                check_served,
-                lasting_failure,
-            )
-            from long_context_tasks.schema import InputError
-
-            _refuse_silent_cut(self, ours)
-            url, chat = str(self.base_url), isinstance(self, LocalChatCompletion)
-            if chat and isinstance(ours[0].args[0], str):
-                raise InputError(f"{ours[0].task_name}: --model takes chats only; add --apply_chat_template")
-            check_listening(url)
-            # Once for a model, because conversations send their turns in several calls.
-            if not vars(self).get(_ASKED):
-                check_served(url, str(self.model), self.header, chat=chat)
-                setattr(self, _ASKED, True)
-                setattr(self, _ANSWERED, announce_silence(url, getattr(self, "timeout", None)))
-            replaced = {
-                "parse_generations": _with_thinking(self.parse_generations),
-                "_create_payload": _sendable(self._create_payload),
-                "model_call": _converting(self),
-                "amodel_call": _converting_async(self),
-            }
-            if is_command(sys.argv):
-                logging.getLogger("asyncio").addFilter(_is_not_left_over)
-            # Set on the instance, not its class, so that they are removed after this call.
-            vars(self).update(replaced)
-            failure = None
-            try:
-                answers = generate(self, ours, *args, **kwargs)
-            except Exception as error:
-                status, body = _refusal_in(error)
-                if status < 400:
-                    raise
-                failure = lasting_failure(url, status, body)
-            finally:
-                getattr(self, _ANSWERED).set()
-                for name in replaced:
-                    delattr(self, name)
-            if failure is not None:
-                gc.collect()  # ends lm-eval's bar, which would otherwise follow the message
-                raise failure
+            answers = _answers_of(self, generate, ours, *args, **kwargs)
         mine, others = iter(answers), iter(generate(self, theirs, *args, **kwargs) if theirs else [])
         return [next(mine if is_ours(request) else others) for request in requests]
 
     return generate_until
+
+
+def _answers_of(
+    model: Any, generate: _Function, requests: Sequence[Any], *args: Any, **kwargs: Any
+) -> list[str]:
+    """Return the answers of a model at an endpoint to requests from our tasks.
+
+    Raises:
+        InputError: each request would fail, or the server went on failing.
+    """
+    from lm_eval.models.openai_completions import LocalChatCompletion
+
+    from long_context_tasks.hosts.server import (
+        announce_silence,
+        check_listening,
+        check_served,
+        lasting_failure,
+    )
+    from long_context_tasks.schema import InputError
+
+    _refuse_silent_cut(model, requests)
+    url, chat = str(model.base_url), isinstance(model, LocalChatCompletion)
+    if chat and isinstance(requests[0].args[0], str):
+        raise InputError(f"{requests[0].task_name}: this --model sends only chats; add --apply_chat_template")
+    check_listening(url)
+    # Once for a model, because conversations send their turns in several calls.
+    if first := not vars(model).get(_ASKED):
+        check_served(url, str(model.model), model.header, chat=chat)
+        setattr(model, _ASKED, True)
+    answered = Event()
+    replaced = {
+        "parse_generations": _with_thinking(model.parse_generations),
+        "_create_payload": _sendable(model._create_payload),
+        "model_call": _converting(model, answered),
+        "amodel_call": _converting_async(model, answered),
+    }
+    if is_command(sys.argv):
+        logging.getLogger("asyncio").addFilter(_is_not_left_over)
+    # Set on the instance, not its class, so that they are removed after this call.
+    vars(model).update(replaced)
+    try:
+        if first:
+            announce_silence(url, getattr(model, "timeout", None), answered)
+        return generate(model, requests, *args, **kwargs)
+    except Exception as error:
+        status, body = _refusal_in(error)
+        if status < 400:
+            raise
+        failure = lasting_failure(url, status, body)
+    finally:
+        answered.set()
+        for name in replaced:
+            delattr(model, name)
+    gc.collect()  # ends lm-eval's bar, which would otherwise follow the message
+    raise failure
 
 
 def _is_not_left_over(record: logging.LogRecord) -> bool:
@@ -485,7 +495,7 @@ def _checked(output: Any) -> dict[str, Any]:
         raise NoCompletion(f"{error}; {hint}", error.code) from None
 
 
-def _converting(model: Any) -> _Function:
+def _converting(model: Any, answered: Event) -> _Function:
     """Return ``model_call`` with context-length rejections converted to responses."""
     import requests
 
@@ -496,9 +506,9 @@ def _converting(model: Any) -> _Function:
     def model_call(messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
         try:
             outputs = call(messages, generate=generate, **kwargs)
-            getattr(model, _ANSWERED).set()
+            answered.set()
         except requests.HTTPError as error:
-            getattr(model, _ANSWERED).set()
+            answered.set()
             response = error.response
             if response is None or not is_length_refusal(response.status_code, response.text):
                 raise
@@ -520,7 +530,7 @@ def _completion(texts: Sequence[str | None]) -> dict[str, Any]:
     return {"choices": choices, "content": [{"type": "text", "text": text} for text in texts]}
 
 
-def _converting_async(model: Any) -> _Function:
+def _converting_async(model: Any, answered: Event) -> _Function:
     """Return ``amodel_call`` with context-length rejections converted to responses."""
     import aiohttp
 
@@ -533,7 +543,7 @@ def _converting_async(model: Any) -> _Function:
     ) -> Any:
         # lm-eval's exception lacks the body, which distinguishes a context-length rejection from other
         # errors.
-        watched = _WatchedSession(session, getattr(model, _ANSWERED))
+        watched = _WatchedSession(session, answered)
         try:
             return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)
         except aiohttp.ClientResponseError as error:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,7 +58,7 @@ _PLAIN_ROLES = {
 }
 # Chat-template tokens around a message, if the template is unknown.
 _AROUND_MESSAGE = 8
-_ANSWERED = "_lct_answered"  # attribute of a model at an endpoint: an event, set at its first answer
+_ASKED = "_lct_asked"  # attribute of a model at an endpoint: its server has been asked
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
 
 
@@ -202,9 +203,7 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
         mend_answers(model.openai_client)
     original = endpoint.create
     last_error: Exception | None = None
-    if (answered := vars(model).get(_ANSWERED)) is None:  # once for a model, which runs many tasks
-        answered = announce_silence(_address_of(endpoint), getattr(model, "timeout", None))
-        setattr(model, _ANSWERED, answered)
+    answered = Event()
 
     def in_parts(row: Mapping[str, Any], name: str) -> dict[str, Any]:
         return {**row, **({name: parts[row[name]]} if row.get(name) in parts else {})}
@@ -231,6 +230,9 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
 
     endpoint.create = create
     try:
+        if not vars(model).get(_ASKED):  # once for a model, which runs many tasks
+            setattr(model, _ASKED, True)
+            announce_silence(_address_of(endpoint), getattr(model, "timeout", None), answered)
         yield
     except RuntimeError as error:
         if last_error is None:
