@@ -390,7 +390,8 @@ def _answers_of(
     try:
         if first:
             announce_silence(url, getattr(model, "timeout", None), answered)
-        return generate(model, requests, *args, **kwargs)
+        answers: list[str] = generate(model, requests, *args, **kwargs)
+        return answers
     except Exception as error:
         status, body = _refusal_in(error)
         if status < 400:
