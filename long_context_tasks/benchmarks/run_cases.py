@@ -177,7 +177,11 @@ def load_published_or_seeded(
         settings = run_settings(name, builder.settings, options, n_all, **values)
         [file] = builder.files(settings).values()
         found = cached_cases(
-            file, settings, options, version, lambda folder: builder.write(None, settings, folder, Work())
+            file,
+            settings,
+            options,
+            version,
+            lambda folder: builder.write(None, settings, folder, Work(progress=True)),
         )
     elif published is None:
         raise InputError(f"{name}: its cases are {spec.source}, not seeded; give a function that reads them")

@@ -88,3 +88,11 @@ def test_a_report_shows_how_many_runs_are_read(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, Run(simple([1.0])))
     shown = _on_a_terminal("-c", "from long_context_tasks.cli import app; app()", "report", tmp_path)
     assert b"reading runs: " in shown and b"0/1" in shown
+
+
+def test_a_terminal_shows_that_generated_cases_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    code = "import long_context_tasks as lct; lct.load_task('elitr_bench_conv_synthetic', length='16k', n=100)"
+    assert b"cases/s" in _on_a_terminal("-c", code)

@@ -151,7 +151,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
         settings,
         options,
         card(NAME).version,
-        lambda folder: builder.write(carriers and carriers.parent, settings, folder, Work()),
+        lambda folder: builder.write(carriers and carriers.parent, settings, folder, Work(progress=True)),
         carriers,
     )
 

@@ -174,7 +174,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> tuple[ElitrBenchOpt
             settings,
             options,
             card(NAME).version,
-            lambda folder: build(task.family, settings, folder, Work()),
+            lambda folder: build(task.family, settings, folder, Work(progress=True)),
         )
     return options, _noisy(task, task.wer, cases, options) if task.wer else cases
 
