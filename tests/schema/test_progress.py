@@ -94,5 +94,9 @@ def test_a_terminal_shows_that_generated_cases_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    code = "import long_context_tasks as lct; lct.load_task('elitr_bench_conv_synthetic', length='16k', n=100)"
+    # The last line lets the terminal be read when no bar is shown.
+    code = (
+        "import long_context_tasks as lct, sys; lct.load_task('elitr_bench_conv_synthetic', length='16k', n=100); "
+        "print('loaded', file=sys.stderr)"
+    )
     assert b"cases/s" in _on_a_terminal("-c", code)
