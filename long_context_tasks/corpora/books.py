@@ -136,7 +136,6 @@ _NOTE_BY_PAGE = re.compile(
     re.IGNORECASE,
 )
 _ENTRY = re.compile(r"[_=]?([^\W\d_])[^.!?;:,=]{1,40}(?:[:,=]|--|—)")
-_MOST_WORDS_OF_A_TITLE = 20
 _MOST_CONTENTS = 4  # of a book, one for each volume
 _MOST_NOTES = 0.25  # of the words of a book
 _MOST_BELOW_NOTES = 0.05  # of the words of a book
@@ -765,8 +764,7 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
                 opens = False
             # A page may end behind a semicolon.
             elif not ends_paragraph(paragraphs[-1].rstrip(";" if cut else "")) and (
-                text == "I"
-                or (cut and (text[0].islower() or text[0] == "," or _is_unfinished(paragraphs[-1], told)))
+                text == "I" or (cut and (text[0].islower() or text[0] == ","))
             ):
                 # A picture, a page number or a word on a line of its own had cut the paragraph in two.
                 paragraphs[-1] += f" {text}"
@@ -775,15 +773,6 @@ def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
             paragraphs.append(text)
         cut = word
     return paragraphs, chapters
-
-
-def _is_unfinished(text: str, below: Block) -> bool:
-    """Return whether a sentence may go on below with a name or, as in German, a noun."""
-    return (
-        len(text.split()) > _MOST_WORDS_OF_A_TITLE
-        and (text[-1].isalpha() or text[-1] == ",")
-        and is_prose(below)
-    )
 
 
 # Additions of publishers and printers: lists of books, printers' notes, and captions of pictures.

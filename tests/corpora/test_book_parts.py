@@ -273,15 +273,6 @@ def test_contents_above_every_chapter_are_those_of_its_argument() -> None:
     assert story.dropped["back matter"] == 0
 
 
-def test_a_page_number_between_two_words_does_not_part_a_paragraph() -> None:
-    told = paragraphs(60, 3)
-    halves = [text.replace(".", ",") + " said the" for text in told[::2]]
-    text = "\n\n".join(
-        f"{half}\n\n{page}\n\nMiller. {told[-1]}" for page, half in enumerate(halves, start=11)
-    )
-    assert list(clean(f"CHAPTER I\n\n{text}").paragraphs) == [f"{half} Miller. {told[-1]}" for half in halves]
-
-
 @pytest.mark.parametrize("running", [False, True])
 def test_contents_of_five_volumes_are_no_story(running: bool) -> None:
     entries = [f"{number}. The Mill of Valley {chr(64 + number)}   {10 * number}" for number in range(1, 9)]

@@ -242,7 +242,7 @@ def test_a_judge_that_never_answers_is_said_to_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("long_context_tasks.judges.client._QUICK_SECONDS", 0.01)
-    monkeypatch.setattr("long_context_tasks.schema.progress._EVERY", 0.01)
+    monkeypatch.setattr("long_context_tasks.schema.progress._EVERY", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never answers
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         with pytest.raises(InputError, match="does not answer"):
