@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Thread, Timer
-from time import monotonic
+from time import monotonic, sleep, time
 from typing import Any
 
 _EVERY = 30.0  # seconds between two lines of a step where no terminal shows its clock
@@ -29,6 +30,23 @@ def refreshed(bar: Any) -> Iterator[None]:
         return
     with _repeated(bar.refresh, 1.0 if sys.stderr.isatty() else _EVERY):
         yield
+
+
+@cache
+def keep_clocks_going() -> None:
+    """Show the clocks of all tqdm bars of this process from now on, for bars of other libraries that move too rarely."""
+    from tqdm import tqdm
+
+    def show() -> None:
+        seconds = 5.0 if sys.stderr.isatty() else _EVERY
+        while True:
+            sleep(seconds)
+            with tqdm.get_lock():
+                for bar in list(getattr(tqdm, "_instances", ())):
+                    if time() - getattr(bar, "last_print_t", time()) > seconds:
+                        bar.refresh(nolock=True)
+
+    Thread(target=show, daemon=True).start()
 
 
 @contextmanager

@@ -1,10 +1,16 @@
 """lm-eval's task class in the real evaluator: what is sent, what every result carries, what a response is worth."""
 
+import fcntl
 import gzip
 import itertools
 import json
 import math
+import os
 import re
+import struct
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import numpy as np
@@ -339,6 +345,42 @@ def test_a_model_that_is_not_there_ends_the_command_in_one_line(
     code, output = host_ended(words, published, {"COLUMNS": "300", **away})
     assert code != 0 and "Traceback" not in output, output[-2000:]
     assert output.strip().splitlines()[-1].startswith(said.format(**places))
+
+
+_HELD = """
+import signal, sys
+import lm_eval
+from lm_eval.api.model import LM
+from tqdm import tqdm
+
+class Held(LM):
+    def generate_until(self, requests, disable_tqdm=False):
+        with tqdm(total=len(requests), desc="theirs"):
+            sys.stdin.readline()
+        return ["" for _ in requests]
+
+    loglikelihood = loglikelihood_rolling = generate_until
+
+signal.alarm(120)
+lm_eval.simple_evaluate(Held(), tasks=["needle_plain_8k"], limit=1)
+"""
+
+
+@pytest.mark.hosts
+def test_the_clock_of_a_models_bar_goes_on(tmp_path: Path) -> None:
+    """The model answers when the terminal has shown two of its seconds, and dies if it shows none."""
+    console, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HELD], cwd=tmp_path, stdin=subprocess.PIPE, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    shown = b""
+    while len(set(re.findall(rb"theirs:   0%\|[^\r]*\| 0/1 \[(\d\d:\d\d)<", shown))) < 2:
+        shown += os.read(console, 65536)
+    process.communicate(b"\n")
+    os.close(console)
+    assert process.returncode == 0
 
 
 MODELS = {"/v1/models": lambda _: json_answer({"data": [{"id": "tiny"}, {"id": "small"}]})}

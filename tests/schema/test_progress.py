@@ -25,8 +25,15 @@ from long_context_tasks.schema.progress import step
 with step("waiting for " + "a_server " * 20, print):
     sys.stdin.readline()
 """
-
-
+# A bar as another library draws it.
+_THEIRS = """
+import sys
+from long_context_tasks.schema.progress import keep_clocks_going
+from tqdm import tqdm
+keep_clocks_going()
+with tqdm(total=2, desc="theirs"):
+    sys.stdin.readline()
+"""
 _LIMITED = _STEP.replace("print", "print, limit=9")
 
 
@@ -37,8 +44,9 @@ _LIMITED = _STEP.replace("print", "print, limit=9")
         (_BAR, rf"reading {_LONG}:   0%\|[^|\r]{{5,}}\| 0/1 \[(\d\d:\d\d)<"),
         (_STEP, r"\r\[(\d\d:\d\d)\] waiting for a_server [^\r]{40,50}(?=\r)"),
         (_LIMITED, r"\r\[(\d\d:\d\d), 9 s per attempt\] waiting for a_server "),
+        (_THEIRS, r"\rtheirs:   0%\|[^\r]*\| 0/2 \[(\d\d:\d\d)<"),
     ],
-    ids=["bar", "step", "limited step"],
+    ids=["bar", "step", "limited step", "bar of another library"],
 )
 def test_the_clock_of_a_terminal_goes_on_during_a_step(code: str, line: str) -> None:
     """The step ends when the terminal has shown two of its seconds."""

@@ -44,6 +44,7 @@ from long_context_tasks.hosts.window import IN_CL100K, REFUSED, Window
 from long_context_tasks.schema import Case, CaseScores, InputError, Message
 from long_context_tasks.schema.case import SplitMessages, folded, takes_system
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.progress import keep_clocks_going
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, REASONS, Response
 from long_context_tasks.schema.secrets import remember_secrets, without_secrets
 from long_context_tasks.stats.means import RATES, Scale, interval_of_mean, result_keys, standard_error
@@ -251,6 +252,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 else (filler(template), {**first.arguments[1], "max_gen_toks": 1})
             )
         self._name_left_out("do not fit the window of the model", list(self._unfit))
+        # A local model on a CPU takes a minute per prompt of 16k, and its bar moves only then.
+        keep_clocks_going()
 
     def _check_template(self, template: Callable[..., Any] | None, system: str | None) -> None:
         """Check that the task can run with or without a chat template.

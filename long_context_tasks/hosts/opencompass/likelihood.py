@@ -32,6 +32,7 @@ from long_context_tasks.hosts.opencompass.task import (
 )
 from long_context_tasks.hosts.window import Window, encode, prefix_token
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.progress import refreshed
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
 # Tokens per forward pass: bounds the logits, which take four bytes per token and vocabulary entry.
@@ -132,10 +133,12 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
         window = find_window(self.model, task.options, self.max_seq_len)
         cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = model_facts(self.model)
-        for case in tqdm(cases, desc=task.name, disable=not self.is_main_process):
-            texts = task.candidates(task.by_id[case], task.cases.documents)
-            tokens = [encode(self.model.tokenizer, text) for text in texts]
-            store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])
+        bar = tqdm(cases, desc=task.name, disable=not self.is_main_process)
+        with refreshed(bar):
+            for case in bar:
+                texts = task.candidates(task.by_id[case], task.cases.documents)
+                tokens = [encode(self.model.tokenizer, text) for text in texts]
+                store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])
         store.finish()
         return [row["prediction"] for row in store.rows]
 

@@ -46,6 +46,7 @@ from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.progress import refreshed
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 from long_context_tasks.stats.means import task_numbers
 
@@ -220,11 +221,12 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         sender = Sender(self.model, window, task.answer_budget, options, task.received, split)
         cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = {"lct_window": window.describe(), **model_facts(self.model), **_built_cases_facts(task)}
-        with tqdm(total=len(cases), desc=task.name, disable=not self.is_main_process) as progress:
+        bar = tqdm(total=len(cases), desc=task.name, disable=not self.is_main_process)
+        with bar, refreshed(bar):
             for batch in batched(cases, self.batch_size or 1):
                 for dialogue, exchanges in ask_cases(task, batch, sender):
                     store.add([self._row(dialogue, exchanges) | facts])
-                    progress.update()
+                    bar.update()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
