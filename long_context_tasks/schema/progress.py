@@ -41,7 +41,7 @@ def keep_clocks_going() -> None:
         seconds = 5.0 if sys.stderr.isatty() else _EVERY
         while True:
             sleep(seconds)
-            with tqdm.get_lock():
+            with tqdm.get_lock():  # type: ignore[no-untyped-call]
                 for bar in list(getattr(tqdm, "_instances", ())):
                     if time() - getattr(bar, "last_print_t", time()) > seconds:
                         bar.refresh(nolock=True)

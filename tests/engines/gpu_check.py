@@ -21,7 +21,7 @@ import torch
 from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.schema import parse_length
 
-TASKS = ("ada_leval_bestanswer_1k_synthetic", "elitr_bench_qa_synthetic", "ethic_recall_medicine_synthetic")
+TASKS = ("ada_leval_bestanswer_any_synthetic", "elitr_bench_qa_synthetic", "ethic_recall_medicine_synthetic")
 ANSWER = 16  # tokens of an answer
 COLUMNS = ("part", "type", "length", "cases", "tokens", "seconds", "tokens/s", "peak GB", "result")
 WORDS = ("rain", "on a roof", "two speakers", "a violin", "her coach", "the clip is cut before the end")

@@ -25,7 +25,7 @@ pytestmark = [
 QUESTIONS = (
     "elitr_bench_qa_synthetic"  # several on one transcript, so that a cache of prefixes has something to keep
 )
-TASKS = ("ada_leval_bestanswer_1k_synthetic", QUESTIONS)
+TASKS = ("ada_leval_bestanswer_any_synthetic", QUESTIONS)
 OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k", "LCT_TOKENIZER": str(demo_model())}
 METADATA = json.dumps({"lct_n": 6, "lct_length": "2k"})
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
@@ -161,8 +161,8 @@ def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(ser
     queries, hits = prefix_tokens(server)
     ask_server(server, ",".join(TASKS), METADATA, made / "lm_eval", concurrent=2)
     now_queries, now_hits = prefix_tokens(server)
-    # Two questions on each transcript of 2k tokens, and as many prompts of 1k tokens that share little.
-    assert (now_hits - hits) / (now_queries - queries) > 0.3
+    # Two questions on each transcript, and as many prompts of the same length that share little: a quarter.
+    assert (now_hits - hits) / (now_queries - queries) > 0.225
     for benchmark in ("ada_leval", "elitr_bench"):
         config = configs_for_the_server(made / benchmark, benchmark)
         endpoint = {"LCT_API_BASE": f"{server}/v1", "LCT_API_MODEL": "small", "LCT_TASKS": ",".join(t for t in TASKS if t.startswith(benchmark))}  # fmt: skip
