@@ -122,10 +122,11 @@ class Task:
             answers: the model's own responses to the earlier turns. Thinking is removed; ``None`` is skipped.
 
         Raises:
-            InputError: the case has no such turn.
+            InputError: ``case`` is not a case, or has no such turn.
         """
         from long_context_tasks.schema.thinking import without_thinking
 
+        _check_case(case)
         if not 0 <= turn < len(case.turns):
             raise InputError(f"{case.id} has no turn {turn}; it has {len(case.turns)}, counted from 0")
         # Conversations exclude earlier thinking, as in all hosts.
@@ -142,11 +143,12 @@ class Task:
             Each turn's scores by metric; a task without a conversation has one turn.
 
         Raises:
-            InputError: the task is scored by likelihood, the response is not text, or the number of texts
-                differs from the number of turns.
+            InputError: the task is scored by likelihood, ``case`` is not a case, the response is not text, or the
+                number of texts differs from the number of turns.
         """
         from long_context_tasks.judges.task_judge import score_turns
 
+        _check_case(case)
         return score_turns(self.loaded, case, self._responses(case, response))
 
     def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
@@ -183,7 +185,7 @@ class Task:
         ``scores`` maps case ids to their turns' scores; other cases are not counted.
 
         Raises:
-            InputError: a case is unknown, or a turn lacks the score of a metric.
+            InputError: there are no scores, a case is unknown, or a turn lacks the score of a metric.
         """
         from long_context_tasks.stats.means import task_numbers
 
@@ -192,8 +194,10 @@ class Task:
             for turn in scored if isinstance(scored, Iterable) else [scored]:
                 turns.append(turn if isinstance(turn, Mapping) else {})
                 clusters.append(self._case(name).cluster)
+        if not turns:
+            raise InputError("no scores; give summary the results of Task.score or Task.judge by case id")
         # A trained judge replaces another judge's metrics with its own.
-        own = not turns or not turns[0] or set(self.metrics) <= set(turns[0])
+        own = not turns[0] or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
         if not all(isinstance(turn.get(metric), Score) for turn in turns for metric in metrics):
             raise InputError("expected the scores of each turn, as Task.score and Task.judge return them")
@@ -243,6 +247,11 @@ class Task:
                 f"{case.id}: {len(texts)} responses to {len(case.turns)} turns; give a list with one text per turn"
             )
         return [Response(text, None if text is not None else "endpoint_failed") for text in texts]
+
+
+def _check_case(case: object) -> None:
+    if not isinstance(case, Case):
+        raise InputError(f"expected a case of task.cases, not a {type(case).__name__}")
 
 
 def _by_id(values: Mapping[str, Any]) -> Mapping[str, Any]:

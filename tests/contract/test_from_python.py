@@ -85,6 +85,13 @@ def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
         lct.load_task("elitr_bench_qa_dev", length="2k", data_dir=tmp_path / "data")
     with pytest.raises(lct.InputError, match="has no turn 3; it has 1, counted from 0"):
         task.messages(task.cases[0], 3)
+    for case in ("A1", task.cases[0].id, None):
+        with pytest.raises(lct.InputError, match=r"expected a case of task\.cases, not a (str|NoneType)$"):
+            task.score(case, "A1")  # type: ignore[arg-type]
+        with pytest.raises(lct.InputError, match=r"expected a case of task\.cases"):
+            task.messages(case)  # type: ignore[arg-type]
+    with pytest.raises(lct.InputError, match=r"no scores; give summary the results of Task\.score"):
+        task.summary({})
     with pytest.raises(lct.InputError, match="2 responses to 1 turns"):
         task.score(task.cases[0], ["A1", "A2"])
     with pytest.raises(lct.InputError, match="has no case 'x'"):
