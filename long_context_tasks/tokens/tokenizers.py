@@ -300,6 +300,8 @@ Countable = tuple[str, Callable[[], str]]
 """Key of a text (the text itself, or anything that determines it), and a function that returns the text."""
 _PROMPTS = 16  # few, because a batch of long prompts is in memory at once
 _THREADS = 8
+# The title is at the end, because a narrow terminal cuts what is there.
+_BAR = "{percentage:3.0f}%|{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}] {desc}"
 _WAIT = 60.0  # seconds to wait for other processes' writes, which are short but may be many
 
 
@@ -311,7 +313,7 @@ def count_cases(
     Args:
         name: name of the tokenizer, which is the key in ``num_tokens``.
         countable: returns a case's prompt.
-        what: title of the progress bar.
+        what: name of the task, for the progress bar.
 
     Raises:
         InputError: the tokenizer is not available.
@@ -336,7 +338,7 @@ def cached_counts(
         name: of a tokenizer; :func:`get_tokenizer` is called only if a text must be encoded.
         texts: any number of texts; see :data:`Countable`.
         total: number of texts, for the progress bar.
-        what: title of the progress bar.
+        what: name of the task, for the progress bar.
 
     Raises:
         InputError: the tokenizer is not available.
@@ -346,7 +348,8 @@ def cached_counts(
     identity = tokenizer_identity(name)
     store = _CountStore(cache_dir() / "token_counts" / f"{identity}.sqlite")
     counts: list[int] = []
-    bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
+    title = f"counting {what or 'prompts'} in {Path(name).name}"
+    bar = tqdm(total=total, desc=title, bar_format=_BAR, delay=1.0, disable=None, leave=False)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Encoding releases Python's lock, so threads use all cores.
     with bar, ThreadPoolExecutor(min(_THREADS, cores)) as pool:

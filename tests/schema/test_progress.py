@@ -108,3 +108,22 @@ def test_a_terminal_shows_that_generated_cases_are_made(
         "print('loaded', file=sys.stderr)"
     )
     assert b"cases/s" in _on_a_terminal("-c", code)
+
+
+def test_the_bar_of_a_long_count_is_visible_in_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "a_folder_with_a_long_name" / "Some-Model-8B-Instruct"
+    folder.mkdir(parents=True)
+    code = f"""
+import time
+from tokenizers import Tokenizer, models
+from long_context_tasks.tokens import cached_counts
+Tokenizer(models.WordLevel({{"[UNK]": 0}}, unk_token="[UNK]")).save("{folder}/tokenizer.json")
+texts = [(str(n), lambda: time.sleep(0.04) or "text") for n in range(40)]
+cached_counts("{folder}", texts, 40, "{_LONG}")
+"""
+    [line] = [part for part in _on_a_terminal("-c", code).decode().split("\r") if "32/40" in part]
+    assert re.match(r" 80%\|.{10}\| 32/40 \[\d\d:\d\d<\d\d:\d\d\] counting elitr_bench_conv_synth", line)
+    assert len(line) <= 80 and tmp_path.name not in line

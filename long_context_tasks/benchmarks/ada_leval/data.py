@@ -93,8 +93,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     chosen.sort(key=lambda case: order[case.document])
     if not by_likelihood:
         for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
-            what = f"counting {name} in {tokenizer}"
-            chosen = count_cases(chosen, tokenizer, lambda case: _countable(case, cases.documents), what)
+            chosen = count_cases(chosen, tokenizer, lambda case: _countable(case, cases.documents), name)
     return LoadedTask(
         name=name,
         version=card(NAME).version,

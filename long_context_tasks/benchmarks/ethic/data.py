@@ -217,7 +217,7 @@ def _counted(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: st
 
     chosen: Sequence[Case] = cases.cases[: options.n]
     for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
-        chosen = count_cases(chosen, tokenizer, countable, f"counting {spec.name} in {tokenizer}")
+        chosen = count_cases(chosen, tokenizer, countable, spec.name)
     return cases.selected(chosen)
 
 

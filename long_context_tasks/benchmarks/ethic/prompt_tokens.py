@@ -29,7 +29,7 @@ def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet) -> CaseSet:
 
     # A generator, so that the prompts are never all in memory.
     texts = ((text_of(case), partial(text_of, case)) for case in cases.cases)
-    counts = cached_counts(tokenizer, texts, len(cases), f"measuring prompts in {tokenizer}")
+    counts = cached_counts(tokenizer, texts, len(cases), spec.name)
     chosen = [
         replace(case, labels={**case.labels, "full_prompt_tokens": count})
         for case, count in zip(cases.cases, counts, strict=True)
