@@ -237,7 +237,7 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
     """
     # Word processors turn three dots into an ellipsis.
     words = [word.strip() for word in text.replace("…", "...").split(",") if word.strip()]
-    lengths = {parse_length(word) for word in words if word != "..."}
+    lengths = {parse_length(word, option="--length") for word in words if word != "..."}
     for place, word in enumerate(words):
         if word == "...":
             if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):

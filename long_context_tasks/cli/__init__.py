@@ -85,7 +85,7 @@ class _LazyCommands(TyperGroup):
         from long_context_tasks.cli.output import finish_output, start_output
 
         start_output()
-        debug = bool(ctx.params.get("debug"))
+        debug, words = bool(ctx.params.get("debug")), list(ctx.args)
         try:
             try:
                 result = super().invoke(ctx)
@@ -102,7 +102,7 @@ class _LazyCommands(TyperGroup):
             _end_usage_error(error, debug)
             raise
         except (Exception, KeyboardInterrupt) as error:
-            message, code = _message_of(error, ctx.invoked_subcommand, debug)
+            message, code = _message_of(error, ctx.invoked_subcommand, words, debug)
             _end(message, code, error, debug)
         return result
 
@@ -112,10 +112,14 @@ def _unwrap(text: str | None) -> str | None:
     return text and "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _message_of(error: BaseException, command: str, debug: bool) -> tuple[str, int]:
-    """Return the line and the exit code for an error of a command."""
+def _message_of(error: BaseException, command: str, words: list[str], debug: bool) -> tuple[str, int]:
+    """Return the line and the exit code for an error of a command with these words."""
     if isinstance(error, InputError):
-        return f"error: {error}", BAD_INPUT
+        # An error of a run's option begins with its name, such as lct_answer_budget.
+        name, *rest = str(error).split(" ", 1)
+        flag = name.replace("lct_", "--", 1).replace("_", "-")
+        typed = any(word.partition("=")[0] == flag for word in words)
+        return f"error: {' '.join([flag if typed else name, *rest])}", BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
     if isinstance(error, ModuleNotFoundError):

@@ -118,7 +118,10 @@ def _check_lengths(tasks: Sequence[str], lengths: Sequence[str]) -> None:
 
     ignoring: dict[str, str] = {}  # task -> why it cannot have a length
     for name in tasks:
-        reasons = [fixed_length(parse_task(name), parse_length(length), "--length") for length in lengths]
+        reasons = [
+            fixed_length(parse_task(name), parse_length(length, option="--length"), "--length")
+            for length in lengths
+        ]
         if reasons and all(reasons):
             ignoring[name] = reasons[0]
     if ignoring and len(ignoring) == len(tasks):

@@ -294,9 +294,4 @@ def words(text: str) -> tuple[str, ...]:
 
 def tokens(text: str) -> int | None:
     """Read the number of tokens of a ``--window`` such as 4096 or 4k; None if the text is empty."""
-    if not text:
-        return None
-    try:
-        return parse_length(text)
-    except InputError as error:
-        raise InputError(f"--window: {error}") from error
+    return parse_length(text, option="--window") if text else None

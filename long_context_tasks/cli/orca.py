@@ -34,7 +34,7 @@ from long_context_tasks.cli.output import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, write_json, write_whole
 from long_context_tasks.schema.report import interval_text
-from long_context_tasks.schema.validated import validated
+from long_context_tasks.tokens.build_settings import settings_of
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.plugin import Benchmark
@@ -89,7 +89,7 @@ def data(
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.orca.preparation import DataSettings, prepare, write_data
 
-    settings = validated(DataSettings, typed_options(ctx), "lct orca data")
+    settings = settings_of(DataSettings, typed_options(ctx), "lct orca data")
     if output.resolve() in {path.resolve() for path in files or []}:
         raise InputError(f"{output}: is a source; choose another --out")
     further: Iterable[dict[str, Any]] = ()
@@ -138,10 +138,9 @@ def train(
     """Train a judge on rated answers. The same command resumes a stopped training."""
     from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
-    from long_context_tasks.schema.validated import validated
 
     typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
-    settings = validated(TrainSettings, typed, "lct orca train")
+    settings = settings_of(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [])
     done = run_training(files, settings, output, device, warn)
     say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
@@ -177,7 +176,7 @@ def score(
     """
     from long_context_tasks.orca.score_file import ScoreSettings, score_file
 
-    settings = validated(ScoreSettings, typed_options(ctx), "lct orca score")
+    settings = settings_of(ScoreSettings, typed_options(ctx), "lct orca score")
     scored = score_file(
         data, checkpoint, settings, out=out, dev=dev, device=device, window=tokens(window), report=warn
     )

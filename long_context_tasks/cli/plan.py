@@ -22,8 +22,8 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give_document, print_table, say, warn
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.validated import Checked, Number, Whole, validated
-from long_context_tasks.tokens.build_settings import flag_of, option
+from long_context_tasks.schema.validated import Checked, Number, Whole
+from long_context_tasks.tokens.build_settings import option, settings_of
 
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.cost import CostPlan, CountTexts
@@ -114,7 +114,7 @@ class CostOptions(Checked):
             return cache
         if cache is None or cache.hits == "marks":
             raise InputError("--cache-size needs a cache of blocks: add --prefix-cache vllm, or hybrid")
-        return cache.model_copy(update={"size": parse_length(self.cache_size)})
+        return cache.model_copy(update={"size": parse_length(self.cache_size, option="--cache-size")})
 
     def origin(self, table: "PriceTable", used: Sequence["Price | PrefixCache | None"]) -> str:
         """Return a sentence about the table, its date and the sources of what is used; empty without any."""
@@ -196,7 +196,7 @@ def plan(
         raise InputError("--missing reads folders with results; name them, e.g. lct plan --missing results/")
     typed, costs = typed_options(ctx), CostOptions.model_fields
     cost_options = {name: typed.pop(name) for name in costs if name in typed}
-    chosen = validated(CostOptions, cost_options, "lct plan", places={name: flag_of(name) for name in costs})
+    chosen = settings_of(CostOptions, cost_options, "lct plan")
     named = models or []
     # With several models the tokenizer and window of one would be wrong for the others.
     known = facts_of_folder(named[0]) if len(named) == 1 else {}

@@ -24,8 +24,10 @@ from long_context_tasks.schema.thinking import marks_of
 from long_context_tasks.schema.validated import Whole, bounds_of, validated
 
 
-def parse_length(text: str | int) -> int:
+def parse_length(text: str | int, *, option: str = "") -> int:
     """Parse a number of tokens: ``2k`` is 2,000, ``1m`` is a million, and plain numbers are allowed.
+
+    The error begins with ``option``, the name of the option that has this value.
 
     >>> parse_length("128k"), parse_length("1m"), parse_length(900)
     (128000, 1000000, 900)
@@ -36,7 +38,8 @@ def parse_length(text: str | int) -> int:
     match = re.fullmatch(r"(\d{1,12})([kKmM]?)", str(text).strip(), flags=re.ASCII)
     value = int(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()] if match else 0
     if value <= 0:
-        raise InputError(f"{str(text)[:40]!r} is not a length: write it like 2k, 128k, 1m or 4096")
+        found = f"{option} {str(text)[:40]!r}".strip()
+        raise InputError(f"{found} is not a length: write it like 2k, 128k, 1m or 4096")
     return value
 
 

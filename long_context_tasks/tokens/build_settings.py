@@ -17,7 +17,7 @@ its settings.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field
@@ -117,9 +117,9 @@ class BuildSettings:
         return None if self.tokenizer in (None, CL100K) else get_tokenizer(str(self.tokenizer))
 
 
-_Settings = TypeVar("_Settings", bound=BuildSettings)
+_Settings = TypeVar("_Settings")
 
 
 def settings_of(kind: type[_Settings], values: Mapping[str, Any], place: str) -> _Settings:
-    """Return settings parsed from a user's values."""
-    return validated(kind, values, place, places={each.name: flag_of(each.name) for each in fields(kind)})
+    """Return a command's settings parsed from the user's values by name; errors name the options."""
+    return validated(kind, values, place, places={name: flag_of(name) for name in values})

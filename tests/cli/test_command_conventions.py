@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from long_context_tasks.cli import BAD_INPUT, CLOSED_PIPE, INTERNAL, INTERRUPTED, app
 from long_context_tasks.cli import output as printed
+from long_context_tasks.schema import InputError
 
 LCT = "import sys; from long_context_tasks.cli import app; sys.argv[0] = 'lct'; app(prog_name='lct')"
 NO_RESULT = {
@@ -137,6 +138,13 @@ def test_every_error_is_one_line_and_a_traceback_comes_with_debug(failing):
         assert code == INTERNAL and "Traceback" in err and err.endswith("error: RuntimeError: no\n")
 
 
+def test_an_option_that_was_not_typed_keeps_its_name(failing):
+    """Such as one that a run has recorded."""
+    assert failing(InputError("lct_data_dir is wrong"))[2] == "error: lct_data_dir is wrong\n"
+    typed = failing(InputError("lct_data_dir is wrong"), "tasks", "--data-dir", "data")
+    assert typed[2] == "error: --data-dir is wrong\n"
+
+
 def test_interruption_is_one_line(failing):
     assert failing(KeyboardInterrupt()) == (INTERRUPTED, "", "interrupted\n")
 
@@ -160,6 +168,8 @@ def test_bad_input_is_one_line_with_a_remedy():
         assert (result.exit_code, result.stdout) == (BAD_INPUT, ""), words
         [line] = result.stderr.splitlines()
         assert line.startswith("error: ") and line.endswith(said), line
+    wrong = CliRunner().invoke(app, ["build", "ada_leval_bestanswer_synthetic", "--length", "1k,8q"])
+    assert wrong.stderr.startswith("error: --length '8q' is not a length: ")
     assert "Usage: lct judge" in CliRunner().invoke(app, ["judge"]).output
 
 

@@ -127,6 +127,14 @@ def test_missing_cells_without_data_have_one_line_for_each_benchmark(tmp_path: P
         (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
         (("--tasks", TASK, "--cache-order", "slurm"), "--cache-order must be 'cases' or 'longest'"),
         (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
+        # Options are named as they are typed, not as hosts spell them.
+        (("--tasks", TASK, "--n", "0"), "error: --n must be above 0"),
+        (("--tasks", TASK, "--answer-budget=0"), "error: --answer-budget must be above 0"),
+        (("--tasks", TASK, "--length", "8q"), "error: --length '8q' is not a length: write it like"),
+        (
+            ("--tasks", TASK, "--prefix-cache", "vllm", "--cache-size", "x"),
+            "error: --cache-size 'x' is not a length: write it like",
+        ),
     ],
 )
 def test_bad_words_end_with_one_line(

@@ -273,6 +273,8 @@ def test_a_length_is_refused_for_tasks_of_a_fixed_length(right: dict[str, str], 
         stacks = ("gate", server.url, server.url, "--length", "8k", "--n", "1", "--out", str(tmp_path))
         fixed = CliRunner().invoke(app, [*stacks, "--tasks", "needle_plain_1k"])
         both = CliRunner().invoke(app, [*stacks, "--tasks", "needle_plain_1k,needle_plain_any"])
+        wrong = CliRunner().invoke(app, [*stacks, "--tasks", "needle_plain_any", "--length", "8q"])
+    assert wrong.exit_code == 2 and "error: --length '8q' is not a length: " in wrong.stderr
     said = "needle_plain_1k has a fixed length; leave out --length, or name needle_plain_any"
     assert fixed.exit_code == 2 and said in fixed.stderr and not fixed.stdout
     assert (
