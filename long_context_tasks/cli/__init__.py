@@ -121,7 +121,7 @@ def _message_of(error: BaseException, command: str, words: list[str], debug: boo
         typed = any(word.partition("=")[0] == flag for word in words)
         return f"error: {' '.join([flag if typed else name, *rest])}", BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted", INTERRUPTED
+        return ": ".join(["interrupted", *error.args]), INTERRUPTED
     if isinstance(error, ModuleNotFoundError):
         from long_context_tasks.schema.extras import remedy_for
 

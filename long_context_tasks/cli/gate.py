@@ -100,7 +100,11 @@ def gate(
                 _check_lengths(words(tasks), words(length))
             cells = planned_cells(words(tasks), words(length), given, _progress)
         settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
-        result = run_gate(stacks, cells, settings, _progress)
+        try:
+            result = run_gate(stacks, cells, settings, _progress)
+        except KeyboardInterrupt:
+            kept = f"the replies so far are kept in {out}; repeat the command to go on from there"
+            raise KeyboardInterrupt(kept) from None
         page = write_gate(result, stacks, cells, out, private=private)
     give(result.text(), **document_of(result), page=page)
     say(f"page: {page}")

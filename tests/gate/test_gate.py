@@ -3,9 +3,11 @@
 import contextlib
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -330,6 +332,37 @@ def test_a_killed_gate_goes_on_where_it_stopped(right: dict[str, str], tmp_path:
         assert (asked_of(good, right), asked_of(bad, right)) == (asked[0], asked[1] + 2)
         first.pop("page"), again.pop("page")
         assert again == first
+
+
+class Slowly(dict[str, str]):
+    def get(self, prompt: str, other: Any = None) -> Any:
+        time.sleep(0.05)
+        return super().get(prompt, other)
+
+
+def test_an_interrupted_gate_says_how_to_go_on_and_asks_no_case_again(
+    right: dict[str, str], tmp_path: Path
+) -> None:
+    # A shell that starts the tests in the background has them, and all they start, ignore this signal.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heard}; from long_context_tasks.cli import app; app()", "gate"]
+    out, few = tmp_path / "out", ("--n", "16", "--concurrency", "1")
+    with known_server(Slowly(right), 1.0) as server:
+        stack = f"known@{server.url}"
+        gated = subprocess.Popen(
+            [*command, stack, stack, *BASE, *few, "--out", str(out)], stderr=subprocess.PIPE, text=True
+        )
+        replies = [out / "replies" / f"{side}.jsonl" for side in "AB"]
+        while not all(path.exists() and path.read_text().count("\n") > 2 for path in replies):
+            assert gated.poll() is None
+        gated.send_signal(signal.SIGINT)
+        _, said = gated.communicate(timeout=60)
+        line = f"interrupted: the replies so far are kept in {out}; repeat the command to go on from there"
+        assert (gated.returncode, said.splitlines()[-1]) == (130, line) and "Traceback" not in said, said
+        kept = sum(path.read_text().count("\n") for path in replies)
+        server.bodies.clear()
+        gate(stack, stack, out, *few)
+        assert 6 <= kept < 32 and asked_of(server, right) == 32 - kept
 
 
 def test_a_server_that_is_gone_is_an_error_and_no_verdict(right: dict[str, str], tmp_path: Path) -> None:
