@@ -308,7 +308,8 @@ def _plan_missing(
     say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
     for command, cells in listing.commands.items():
         tasks = first_names([cell.task for cell in cells])
-        say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}", wrap=False)
+        say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):")
+        say(command, wrap=False)
     for problem in listing.problems:
         warn(f"not used: {problem}")
     _name_tasks("cases not counted", listing.not_counted, listing.without_data, options)

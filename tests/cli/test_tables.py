@@ -7,8 +7,10 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
+from collected_runs import Run, simple, write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema.grid import Grid
@@ -78,6 +80,28 @@ def test_a_message_breaks_no_name_and_no_command(width: int) -> None:
     assert " ".join(line.strip() for line in lines) == message
     assert any("`lct data fetch ada_leval --file 1k`" in line for line in lines)
     assert on_a_terminal(width, f"say({message!r}, wrap=False)") == [message, ""]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_missing_runs_of_a_model_name_it_once_and_fit(width: int, tmp_path: Path) -> None:
+    command = ["lm_eval", "--model_args", "pretrained=org/Qwen2.5-7B-Instruct", "--metadata", "lct_n=2"]
+    tasks = [f"ada_leval_bestanswer_{length}_synthetic" for length in ("1k", "2k", "any")]
+    for place, name in enumerate(tasks[:2]):
+        run = Run(
+            simple([1.0, 0.0]), name, "org/Qwen2.5-7B-Instruct", options={"lct_n": 2, "command": command}
+        )
+        write_lm_eval(tmp_path / str(place), run)
+    arguments = ["plan", "--missing", str(tmp_path), "--tasks", ",".join(tasks), "--n", "4"]
+    call = f"from long_context_tasks.cli import app; app({arguments}, standalone_mode=False)"
+    lines = on_a_terminal(width, call)
+    printed = " ".join(lines)
+    assert printed.index("Runs of org/Qwen2.5-7B-Instruct that are not done") < printed.index("task ")
+    copied = "lm_eval --model_args pretrained=org/Qwen2.5-7B-Instruct --metadata lct_n=2"
+    assert copied in lines and max(len(line) for line in lines if line != copied) <= width
+    table, _, rest = printed.partition("2 partial, 1 absent.")
+    assert table.count("org/Qwen2.5-7B-Instruct") == 1 and "lct_n" not in table
+    assert all(re.search(rf" {name} +(partial|absent) ", table) for name in tasks)
+    assert "(org/Qwen2.5-7B-Instruct):" in rest
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120])

@@ -186,7 +186,7 @@ def _cell(task: WantedTask, model: str, runs: Sequence[StoredRun]) -> CellState:
     other_options = [", ".join(differences(run, task)) for run in of_cell]
     cells = [_state(run, task) for run, other in zip(of_cell, other_options, strict=True) if not other]
     if not cells:
-        other = f"; {len(of_cell)} runs of it have different options ({other_options[-1]})" if of_cell else ""
+        other = f"; {len(of_cell)} with different options ({other_options[-1]})" if of_cell else ""
         return CellState(task.task, model, ABSENT, f"no finished run{other}")
     # The best state; among runs with the same state, the newest.
     newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)
@@ -270,14 +270,17 @@ class Missing:
 
     def table(self) -> Table | None:
         """Return a table of the unfinished cells; None if all are done."""
-        rows = tuple(
+        rows: tuple[tuple[str, ...], ...] = tuple(
             (cell.model, cell.task, cell.state, cell.run.host if cell.run else "", cell.why)
             for cell in self.cells
             if cell.state != DONE
         )
-        columns = ("model", "task", "state", "host", "why")
-        table = Table("missing", "Runs that are not done", columns, rows, frozenset(columns))
-        return table if rows else None
+        columns: tuple[str, ...] = ("model", "task", "state", "host", "why")
+        title = "Runs that are not done"
+        if len({model for model, *_ in rows}) == 1:  # said once, it leaves room for the tasks
+            title = f"Runs of {rows[0][0]} that are not done"
+            columns, rows = columns[1:], tuple(row[1:] for row in rows)
+        return Table("missing", title, columns, rows, frozenset(columns)) if rows else None
 
     def document(self) -> dict[str, Any]:
         """Return the states for ``--json``."""
