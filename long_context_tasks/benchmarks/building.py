@@ -25,6 +25,7 @@ from long_context_tasks.schema.case_folder import Shard
 from long_context_tasks.schema.validated import described_fields
 from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, flag_of, settings_of
 
+_DELAY = 1.0  # seconds before a bar appears
 T = TypeVar("T")
 R = TypeVar("R")
 Settings = TypeVar("Settings", bound=BuildSettings, default=Any)
@@ -53,7 +54,7 @@ class Work:
             return items
         from tqdm import tqdm
 
-        return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
+        return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=_DELAY, disable=None, leave=False)
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
         return CaseWriter(folder, options, self.shard)

@@ -365,12 +365,14 @@ def _rest(block: Block, heading: Heading) -> list[Block]:
 def _candidates(blocks: Sequence[Block]) -> Layout:
     """Return the blocks, each with every role that its text alone allows."""
     layout = Layout(blocks)
-    contents = [i for i, block in enumerate(blocks) if is_contents(block)]
-    if len(contents) > _MOST_CONTENTS and all(
-        is_prose(below) for below in (blocks[i + 1] for i in contents[:-1])
-    ):
-        # "Sommaire" above the argument of each chapter.
-        for i in contents:
+    # "Sommaire" above the argument of each chapter.
+    of_chapters = [
+        i
+        for i, below in enumerate(blocks[1:])
+        if is_contents(blocks[i]) and is_prose(below) and not _is_list(below)
+    ]
+    if len(of_chapters) > _MOST_CONTENTS:
+        for i in of_chapters:
             layout.drop(i, "headings")
     marks: set[str] = set()
     for i, block in enumerate(blocks):

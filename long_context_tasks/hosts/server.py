@@ -7,6 +7,7 @@ count tokens in ``/tokenize``. If a server has neither, or fails, the run contin
 import logging
 import os
 import socket
+import sys
 from dataclasses import dataclass
 from functools import cache
 from threading import Event, Thread
@@ -187,8 +188,8 @@ def check_served(url: str, model: str, headers: dict[str, str], *, chat: bool) -
     )
 
 
-def announce_silence(url: str, timeout: object, answered: Event) -> None:
-    """Log a line after 30 s, and each time that the wait has doubled, until ``answered`` is set.
+def announce_silence(url: str, model: str, timeout: object, answered: Event) -> None:
+    """Show a line after 30 s, and each time that the wait has doubled, until ``answered`` is set.
 
     Args:
         timeout: the host's time-out of one request; shown if it is a number of seconds.
@@ -202,10 +203,14 @@ def announce_silence(url: str, timeout: object, answered: Event) -> None:
 
         waited = wait = _SILENT_SECONDS
         while not answered.wait(wait):
-            with tqdm.external_write_mode():  # clears the bars of this process, which are drawn again
-                logger.warning(
-                    "waiting for the first answer of %s for %.0f s%s", without_secrets(url), waited, limit
-                )
+            line = without_secrets(
+                f"waiting for the first answer of {model} at {url} for {waited:.0f} s{limit}"
+            )
+            # Not logged there: the line would follow a bar, and a handler may wait for the lock of the bars.
+            if sys.stderr.isatty():
+                tqdm.write(line, file=sys.stderr)
+            else:
+                logger.warning("%s", line)
             wait, waited = waited, 2 * waited
 
     Thread(target=tell, daemon=True).start()
@@ -215,7 +220,11 @@ def lasting_failure(url: str, status: int, body: str) -> InputError:
     """Return an error with the status and the words of a server that fails however often it is asked."""
     said = _reason_in(body.encode("utf-8", "replace")) or excerpt(body)
     remedy = "correct --gen_kwargs or --model_args" if status < 500 else "see its log"
-    if status == 429:
+    if status in (401, 403):
+        remedy = "put the right key into OPENAI_API_KEY or ANTHROPIC_API_KEY"
+    elif status == 408:
+        remedy = "see its log"
+    elif status == 429:
         remedy = "lower num_concurrent"
     return InputError(
         f"the server {without_secrets(url)} fails ({status}{said and f': {said}'}): {remedy}, then run "

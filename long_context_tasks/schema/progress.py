@@ -35,18 +35,26 @@ def refreshed(bar: Any) -> Iterator[None]:
 @cache
 def keep_clocks_going() -> None:
     """Show the clocks of all tqdm bars of this process from now on, for bars of other libraries that move too rarely."""
-    from tqdm import tqdm
 
     def show() -> None:
         seconds = 5.0 if sys.stderr.isatty() else _EVERY
         while True:
             sleep(seconds)
-            with tqdm.get_lock():  # type: ignore[no-untyped-call]
-                for bar in list(getattr(tqdm, "_instances", ())):
-                    if time() - getattr(bar, "last_print_t", time()) > seconds:
-                        bar.refresh(nolock=True)
+            _refresh_bars(seconds)
 
-    Thread(target=show, daemon=True).start()
+    # A console keeps the bars of a failed call, and would show them for ever.
+    if not hasattr(sys, "ps1"):
+        Thread(target=show, daemon=True).start()
+
+
+def _refresh_bars(seconds: float) -> None:
+    """Redraw the bars that have not moved for some seconds; a bar in a variable of the thread would never end."""
+    from tqdm import tqdm
+
+    with tqdm.get_lock():  # type: ignore[no-untyped-call]
+        for bar in list(getattr(tqdm, "_instances", ())):
+            if time() - getattr(bar, "last_print_t", time()) > seconds:
+                bar.refresh(nolock=True)
 
 
 @contextmanager

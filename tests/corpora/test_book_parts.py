@@ -263,14 +263,19 @@ def test_a_page_number_on_the_line_of_a_heading_goes_with_it(page: str, keyword:
     assert len(story.chapters) == 4
 
 
-def test_contents_above_every_chapter_are_those_of_its_argument() -> None:
+@pytest.mark.parametrize("table", ["none", "first", "last"])
+def test_contents_above_every_chapter_are_those_of_its_argument(table: str) -> None:
+    """A table of contents of the whole book stays one."""
     told = [paragraphs(4, seed) for seed in range(12)]
-    chapters = [
+    parts = [
         "\n\n".join([f"LIVRE {number}.", "SOMMAIRE.", *texts]) for number, texts in enumerate(told, start=1)
     ]
-    story = clean("\n\n\n\n".join(chapters))
+    titles = [f"Du moulin {chr(64 + number)} de la vallée   {10 * number}" for number in range(1, 13)]
+    if table != "none":
+        parts.insert(0 if table == "first" else 12, "TABLE DES MATIÈRES\n\n" + "\n".join(titles))
+    story = clean("\n\n\n\n".join(parts))
     assert list(story.paragraphs) == [text for texts in told for text in texts]
-    assert story.dropped["back matter"] == 0
+    assert table != "none" or story.dropped["back matter"] == 0
 
 
 @pytest.mark.parametrize("running", [False, True])

@@ -450,7 +450,7 @@ def test_a_server_that_refuses_ends_the_command_in_one_line(
         ),
         (f"--tasks {TASK}", f"{TASK}: this --model sends only chats; add --apply_chat_template"),
         (
-            f"--apply_chat_template --tasks {TASK}_synthetic --metadata lct_length=2k",
+            f'--apply_chat_template --tasks {TASK}_synthetic --metadata {{"lct_length":"2k"}}',  # lm-eval 0.5 takes JSON only
             f"{TASK}_synthetic has a fixed length; leave out lct_length, or name ada_leval_bestanswer_any_synthetic",
         ),
     ],

@@ -25,7 +25,7 @@ LIBRARIES = ("torch", "transformers", "datasets", "evaluate", "requests", "aioht
 """Imported once for all runs; the host itself is imported anew."""
 WORDS = {
     "include_path": ("TaskManager.__init__",),
-    **dict.fromkeys(("match_tasks", "task_list", "_entry"), ("TaskManager.match_tasks",)),
+    **dict.fromkeys(("match_tasks", "task_list", "all_tasks", "_entry"), ("TaskManager.match_tasks",)),
     "_load_spec": ("TaskManager.match_tasks", "TaskManager._load_spec"),
     "TaskManager": ("TaskManager.__init__", "TaskManager.match_tasks", "TaskManager._load_spec"),
     **dict.fromkeys(("aggregate", "task_metrics", "get_all_tasks"), ("Group.aggregate",)),

@@ -1,6 +1,7 @@
 """Servers that state their window and count tokens, those that do not, and those that fail at it."""
 
 import json
+import time
 from threading import Event
 
 import pytest
@@ -170,12 +171,27 @@ def test_a_key_that_crosses_the_end_of_an_excerpt_is_hidden(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("timeout", ["60", (1, 2), float("nan"), float("inf"), object()])
-def test_a_timeout_that_is_no_number_of_seconds_is_not_shown(timeout: object) -> None:
+def test_a_timeout_that_is_no_number_of_seconds_is_not_shown(
+    timeout: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server_module, "_SILENT_SECONDS", 0.01)
     answered = Event()
+    announce_silence("http://x/v1", "m", timeout, answered)
+    while not warnings_in(caplog):
+        time.sleep(0.01)
     answered.set()
-    announce_silence("http://x/v1", timeout, answered)
+    assert warnings_in(caplog)[0] == "waiting for the first answer of m at http://x/v1 for 0 s"
 
 
-@pytest.mark.parametrize(("status", "remedy"), [(400, "correct --gen_kwargs"), (429, "lower num_concurrent")])
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (400, "correct --gen_kwargs"),
+        (401, "put the right key into OPENAI_API_KEY or ANTHROPIC_API_KEY"),
+        (408, "see its log"),
+        (429, "lower num_concurrent"),
+        (500, "see its log"),
+    ],
+)
 def test_a_refusal_gets_the_remedy_of_its_status(status: int, remedy: str) -> None:
     assert f"): {remedy}" in str(lasting_failure("http://x/v1", status, "no"))

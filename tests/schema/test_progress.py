@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,20 +15,23 @@ from collected_runs import Run, simple, write_lm_eval
 
 _LONG = "elitr_bench_conv_synthetic_goldhistory 32k"
 _BAR = f"""
-import sys
+import signal, sys
+signal.alarm(60)
 from long_context_tasks.schema.progress import each_with_progress
 for name in each_with_progress(["{_LONG}"], "reading"):
     sys.stdin.readline()
 """
 _STEP = """
-import sys
+import signal, sys
+signal.alarm(60)
 from long_context_tasks.schema.progress import step
 with step("waiting for " + "a_server " * 20, print):
     sys.stdin.readline()
 """
 # A bar as another library draws it.
 _THEIRS = """
-import sys
+import signal, sys
+signal.alarm(60)
 from long_context_tasks.schema.progress import keep_clocks_going
 from tqdm import tqdm
 keep_clocks_going()
@@ -49,7 +53,7 @@ _LIMITED = _STEP.replace("print", "print, limit=9")
     ids=["bar", "step", "limited step", "bar of another library"],
 )
 def test_the_clock_of_a_terminal_goes_on_during_a_step(code: str, line: str) -> None:
-    """The step ends when the terminal has shown two of its seconds."""
+    """The step ends when the terminal has shown two of its seconds, and dies if it shows none."""
     console, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     running = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stderr=terminal)
@@ -80,10 +84,16 @@ def _on_a_terminal(*command: object) -> bytes:
     """What a command writes on the standard error of a terminal."""
     console, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    subprocess.run([sys.executable, *map(str, command)], stdout=subprocess.PIPE, stderr=terminal, check=True)
-    output = os.read(console, 65536)
+    running = subprocess.Popen(
+        [sys.executable, *map(str, command)], stdout=subprocess.DEVNULL, stderr=terminal
+    )
     os.close(terminal)
+    output = b""
+    with suppress(OSError):  # Linux's sign that the last process has closed the terminal
+        while chunk := os.read(console, 65536):
+            output += chunk
     os.close(console)
+    assert running.wait() == 0
     return output
 
 
@@ -102,12 +112,11 @@ def test_a_terminal_shows_that_generated_cases_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    # The last line lets the terminal be read when no bar is shown.
     code = (
-        "import long_context_tasks as lct, sys; lct.load_task('elitr_bench_conv_synthetic', length='16k', n=100); "
-        "print('loaded', file=sys.stderr)"
+        "import long_context_tasks as lct; from long_context_tasks.benchmarks import building; building._DELAY = 0; "
+        "lct.load_task('elitr_bench_conv_synthetic', length='16k', n=2)"
     )
-    assert b"cases/s" in _on_a_terminal("-c", code)
+    assert re.search(rb"\d/2 \[.* cases", _on_a_terminal("-c", code))
 
 
 def test_the_bar_of_a_long_count_is_visible_in_80_columns(
@@ -124,6 +133,28 @@ Tokenizer(models.WordLevel({{"[UNK]": 0}}, unk_token="[UNK]")).save("{folder}/to
 texts = [(str(n), lambda: time.sleep(0.04) or "text") for n in range(40)]
 cached_counts("{folder}", texts, 40, "{_LONG}")
 """
-    [line] = [part for part in _on_a_terminal("-c", code).decode().split("\r") if "32/40" in part]
-    assert re.match(r" 80%\|.{10}\| 32/40 \[\d\d:\d\d<\d\d:\d\d\] counting elitr_bench_conv_synth", line)
-    assert len(line) <= 80 and tmp_path.name not in line
+    lines = [part for part in _on_a_terminal("-c", code).decode().split("\r") if "/40 [" in part]
+    for line in lines:
+        assert re.match(
+            r" *\d+%\|.{10}\| \d+/40 \[\d\d:\d\d<\d\d:\d\d\] counting elitr_bench_conv_synth", line
+        )
+        assert len(line) <= 80 and tmp_path.name not in line
+    assert lines
+
+
+_LEFT_OPEN = """
+import time
+from long_context_tasks.schema import progress
+from tqdm import tqdm
+progress._EVERY = 0.05
+progress.keep_clocks_going()
+bar = tqdm(total=2, desc="theirs")
+time.sleep(0.5)
+del bar
+assert not tqdm._instances
+"""
+
+
+def test_a_bar_that_a_library_forgets_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", _LEFT_OPEN], capture_output=True, text=True, check=True)
+    assert done.stderr.count("theirs:") > 2

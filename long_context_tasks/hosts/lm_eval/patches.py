@@ -170,7 +170,9 @@ def _loading_before_the_model(match: _Function) -> _Function:
         names: list[str] = match(self, task_list)
         # Other programs and `lm_eval validate` may match names only to list them.
         if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
-            if not names:
+            if not {name.partition("@")[0] for name in names} & set(
+                self.all_tasks
+            ):  # 0.5 keeps unknown names
                 _refuse_misspelt_tasks(self, task_list)
             _check_length(self, names)
             loaded = vars(self).setdefault(_LOADED, {})
@@ -389,7 +391,7 @@ def _answers_of(
     vars(model).update(replaced)
     try:
         if first:
-            announce_silence(url, getattr(model, "timeout", None), answered)
+            announce_silence(url, str(model.model), getattr(model, "timeout", None), answered)
         answers: list[str] = generate(model, requests, *args, **kwargs)
         return answers
     except Exception as error:
@@ -412,12 +414,12 @@ def _is_not_left_over(record: logging.LogRecord) -> bool:
 
 def _refusal_in(error: Exception) -> tuple[int, str]:
     """Return the status and the body of a server's answer that lm-eval raised as an error; 0 if it is none."""
-    if (response := getattr(error, "response", None)) is not None:  # of requests
-        status, body = getattr(response, "status_code", 0), getattr(response, "text", "")
-    else:  # of aiohttp
-        status, body = getattr(error, "status", 0), getattr(error, "message", "")
-    # Errors of other libraries have attributes of the same names.
-    return (status, body) if isinstance(status, int) and isinstance(body, str) else (0, "")
+    import aiohttp
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return error.response.status_code, error.response.text
+    return (error.status, error.message) if isinstance(error, aiohttp.ClientResponseError) else (0, "")
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
@@ -656,7 +658,7 @@ PATCHES = (
         "TaskManager.match_tasks",
         _loading_before_the_model,
         "missing data show only after the model has been loaded",
-        ("_load_spec", "_entry"),
+        ("_load_spec", "_entry", "all_tasks"),
     ),
     Patch(
         "lm_eval.tasks.manager",

@@ -232,7 +232,9 @@ def _completions_mended(model: Any, parts: Mapping[str, Any]) -> Iterator[None]:
     try:
         if not vars(model).get(_ASKED):  # once for a model, which runs many tasks
             setattr(model, _ASKED, True)
-            announce_silence(_address_of(endpoint), getattr(model, "timeout", None), answered)
+            announce_silence(
+                _address_of(endpoint), str(model.path), getattr(model, "timeout", None), answered
+            )
         yield
     except RuntimeError as error:
         if last_error is None:
