@@ -160,6 +160,9 @@ class StoredRun:
     def cases(self) -> Iterator[StoredCase]:
         """Read the cases one by one, in file order, without known secrets that a server repeated in a response."""
         secrets = known_secrets()
+        if not secrets:
+            yield from self.read(self)
+            return
         for case in self.read(self):
             if not any(secret in (each.text or "") for secret in secrets for each in case.responses):
                 yield case

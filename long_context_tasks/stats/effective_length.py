@@ -16,6 +16,7 @@ Claims about all lengths keep their level for any true curve, even one that rise
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from long_context_tasks.stats.intervals import (
     LEVEL,
     Array,
     Interval,
+    Moments,
     cluster_share,
     cluster_sums,
     cluster_t,
@@ -233,10 +235,16 @@ class Clusters:
     hits: bool  # all scores are 0 or 1
     names: Sequence[Hashable]  # name of each cluster; clusters with the same name are paired
 
-    @property
+    # Cached, because the base is compared with every length.
+    @cached_property
     def mean(self) -> Array:
         mean: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
         return mean
+
+    @cached_property
+    def moments(self) -> Moments:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return moments(self.sums, self.sizes, skewed=False)
 
 
 def _clusters(scores: LengthScores) -> Clusters:
@@ -296,31 +304,34 @@ def relative_margin(
     margin = p - q - offset
     low, high = _mean_ends(own, offset + q, _CENTRAL_RELATIVE, rates, level)
     least, most = (fraction * end for end in _mean_ends(base, base.mean, (0.0, 1.0), rates, level))
-    first, second = _residuals(own, base)
+    first, second = residuals = _residuals(own, base)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
         shared = (first * second).sum(axis=-1) / spread
     r = 2 * np.where(spread > 0, np.clip(shared, -1.0, 1.0), 0.0)
     down: Array = (p - low) ** 2 + (most - q) ** 2 - r * (p - low) * (most - q)
     up: Array = (high - p) ** 2 + (q - least) ** 2 - r * (high - p) * (q - least)
-    half = _half_of_differences(own, base, fraction, level)
+    half = _half_of_differences(own, base, residuals, fraction, level)
     lowest = margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half)
     if set(own.names) & set(base.names):
         worst, best = (np.zeros(()), np.ones(())) if rates else _seen_scale(own, base)
         size = _ADDED * np.fmax(*(_cases_that_count_as_one(scores, worst, best) for scores in (own, base)))
         own, base = _with(own, worst, size), _with(base, best, size)
         more = own.mean - fraction * base.mean - offset
-        lowest = np.minimum(lowest, more - _half_of_differences(own, base, fraction, level))
+        half_of_more = _half_of_differences(own, base, _residuals(own, base), fraction, level)
+        lowest = np.minimum(lowest, more - half_of_more)
     return lowest, margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half)
 
 
-def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: float) -> Array:
+def _half_of_differences(
+    own: Clusters, base: Clusters, residuals: Sequence[Array], fraction: float, level: float
+) -> Array:
     """Return half the width of the t interval of the clusters' differences."""
-    first, second = _residuals(own, base)
+    first, second = residuals
     with np.errstate(divide="ignore", invalid="ignore"):
         squares: Array = np.square(first - fraction * second)
-        by_size = (moments(clusters.sums, clusters.sizes, skewed=False).df for clusters in (own, base))
-        df = np.clip(np.minimum(fourth_moment_df(squares), np.minimum(*by_size)), 1, None)
+        by_size = np.minimum(own.moments.df, base.moments.df)
+        df = np.clip(np.minimum(fourth_moment_df(squares), by_size), 1, None)
         half: Array = t_quantile(df, level) * np.sqrt(squares.sum(axis=-1))
     return half
 
@@ -352,8 +363,7 @@ def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Arr
     """
     n, mean = scores.sizes.sum(axis=-1), scores.mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = moments(scores.sums, scores.sizes, skewed=False).variance
-        cases = n * variance / ((mean - worst) * (best - mean))
+        cases = n * scores.moments.variance / ((mean - worst) * (best - mean))
     most = np.broadcast_to(scores.sizes.mean(axis=-1), mean.shape)
     return np.clip(np.where(np.isfinite(cases), cases, most), 1, np.maximum(most, 1))
 

@@ -69,6 +69,8 @@ class Moments:
 def cluster_numbers(clusters: Sequence[Hashable]) -> NDArray[np.intp]:
     """Number the clusters from 0, in order of first occurrence."""
     index = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    if len(index) == len(clusters):
+        return np.arange(len(clusters))
     return np.array([index[cluster] for cluster in clusters], dtype=np.intp)
 
 
