@@ -1,6 +1,5 @@
 """`lct gate`: decide whether one stack is as good as another."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from long_context_tasks.cli.options import (
     Json,
     RunOptionsCommand,
     RunsDataDir,
+    check_lengths,
     examples,
     typed_options,
     words,
@@ -97,7 +97,7 @@ def gate(
             run_options = {f"lct_{name}": value for name, value in typed.items()}
             given = {**run_options, "lct_n": n, "lct_data_dir": data_dir}
             if _typed(ctx, "length"):
-                _check_lengths(words(tasks), words(length))
+                check_lengths(words(tasks), [parse_length(word, option="--length") for word in words(length)])
             cells = planned_cells(words(tasks), words(length), given, _progress)
         settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
         try:
@@ -114,24 +114,6 @@ def gate(
 def _typed(ctx: typer.Context, name: str) -> bool:
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _check_lengths(tasks: Sequence[str], lengths: Sequence[str]) -> None:
-    """Name the tasks of other, fixed lengths; raise InputError if there are no tasks but these."""
-    from long_context_tasks.benchmarks.catalogue import fixed_length, parse_task
-
-    ignoring: dict[str, str] = {}  # task -> why it cannot have a length
-    for name in tasks:
-        reasons = [
-            fixed_length(parse_task(name), parse_length(length, option="--length"), "--length")
-            for length in lengths
-        ]
-        if reasons and all(reasons):
-            ignoring[name] = reasons[0]
-    if ignoring and len(ignoring) == len(tasks):
-        raise InputError(next(iter(ignoring.values())))
-    if ignoring:
-        warn(f"tasks of a fixed length ignore --length: {', '.join(ignoring)}")
 
 
 # To standard error, because standard output holds the verdict or the document of --json.

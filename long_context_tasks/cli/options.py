@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from long_context_tasks.cli.output import want_json
+from long_context_tasks.cli.output import want_json, warn
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.validated import described_fields
 
@@ -295,3 +295,23 @@ def words(text: str) -> tuple[str, ...]:
 def tokens(text: str) -> int | None:
     """Read the number of tokens of a ``--window`` such as 4096 or 4k; None if the text is empty."""
     return parse_length(text, option="--window") if text else None
+
+
+def check_lengths(tasks: Sequence[str], lengths: Sequence[int]) -> None:
+    """Name the tasks of other, fixed lengths, which ignore ``--length``.
+
+    Raises:
+        InputError: there are no tasks but these.
+    """
+    from long_context_tasks.benchmarks.catalogue import fixed_length, parse_task
+
+    ignoring: dict[str, str] = {}  # task -> why it cannot have a length
+    for name in tasks:
+        reasons = [fixed_length(parse_task(name), length, "--length") for length in lengths]
+        if reasons and all(reasons):
+            ignoring[name] = reasons[0]
+    if ignoring and len(ignoring) == len(tasks):
+        raise InputError(next(iter(ignoring.values())))
+    if ignoring:
+        more = ", ..." if len(ignoring) > 3 else ""
+        warn(f"tasks of a fixed length ignore --length: {', '.join([*ignoring][:3])}{more}")

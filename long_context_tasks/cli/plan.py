@@ -13,6 +13,7 @@ from long_context_tasks.cli.options import (
     RUN_OPTIONS,
     Json,
     MoreOption,
+    check_lengths,
     complete_tasks,
     examples,
     field_options,
@@ -203,6 +204,8 @@ def plan(
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
     words = ",".join(tasks or ["lct_official"])
     names = expand_tasks([words], lm_eval_groups())
+    if "length" in typed and options.length:
+        check_lengths(names, [options.length])
     if options.length is None and options.cases is None:
         # A group or glob means the tasks that run as they are; seeded ones have a default length.
         unsized = [

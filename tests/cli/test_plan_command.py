@@ -132,6 +132,10 @@ def test_missing_cells_without_data_have_one_line_for_each_benchmark(tmp_path: P
         (("--tasks", TASK, "--answer-budget=0"), "error: --answer-budget must be above 0"),
         (("--tasks", TASK, "--length", "8q"), "error: --length '8q' is not a length: write it like"),
         (
+            ("--tasks", "needle_plain_1k", "--length", "8k"),
+            "error: needle_plain_1k has a fixed length; leave out --length, or name needle_plain_any",
+        ),
+        (
             ("--tasks", TASK, "--prefix-cache", "vllm", "--cache-size", "x"),
             "error: --cache-size 'x' is not a length: write it like",
         ),

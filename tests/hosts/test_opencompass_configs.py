@@ -12,7 +12,7 @@ from preloaded import host_ended
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.messages import _warn_of_long_answers
-from long_context_tasks.hosts.opencompass.configs import task_groups
+from long_context_tasks.hosts.opencompass.configs import datasets, task_groups
 from long_context_tasks.schema import InputError
 
 pytestmark = [needs("opencompass"), pytest.mark.slow]
@@ -82,10 +82,16 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bo
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
 
-def test_a_length_that_no_task_takes_is_refused(read: Read, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_length_that_no_task_takes_is_refused(
+    read: Read, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fixed, free = "ada_leval_bestanswer_1k_synthetic", "ada_leval_bestanswer_any_synthetic"
     with pytest.raises(InputError, match=f"{fixed} has a fixed length; leave out LCT_LENGTH, or name {free}"):
         read("eval_ada_leval.py", TASKS=fixed, LENGTH="2k")
+    monkeypatch.setenv("LCT_TASKS", fixed)
+    monkeypatch.setenv("LCT_LENGTH", "2k")
+    with pytest.raises(InputError, match=f"{fixed} has a fixed length"):
+        datasets("ada_leval_synthetic_gen")
     read("eval_ada_leval.py", TASKS=fixed, LENGTH="1k")
     read("eval_ada_leval.py", TASKS=free, LENGTH="2k")
     assert "fixed length" not in caplog.text
