@@ -25,6 +25,8 @@ class TaskManager:
         self.paths = [str(path) for path in paths]
         self.all_tasks = sorted(f.stem for p in paths for f in Path(p).rglob("*.yaml"))
 
+    all_tasks = ()
+
     def _entry(self, name):
         return None
     def match_tasks(self, task_list):
