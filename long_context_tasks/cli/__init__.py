@@ -5,6 +5,7 @@ Help must appear at once, so these files import nothing heavy at the top; functi
 
 import importlib
 import os
+import re
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -116,12 +117,12 @@ def _message_of(error: BaseException, command: str, words: list[str], debug: boo
     """Return the line and the exit code for an error of a command with these words."""
     if isinstance(error, InputError):
         # An error of a run's option begins with its name, such as lct_answer_budget.
-        name, *rest = str(error).split(" ", 1)
-        flag = name.replace("lct_", "--", 1).replace("_", "-")
+        found = re.match(r"lct_(\w+)", text := str(error))
+        flag = f"--{found[1].replace('_', '-')}" if found else ""
         typed = any(word.partition("=")[0] == flag for word in words)
-        return f"error: {' '.join([flag if typed else name, *rest])}", BAD_INPUT
+        return f"error: {flag + text[found.end() :] if found and typed else text}", BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
-        return ": ".join(["interrupted", *error.args]), INTERRUPTED
+        return ": ".join(["interrupted", *map(str, error.args)]), INTERRUPTED
     if isinstance(error, ModuleNotFoundError):
         from long_context_tasks.schema.extras import remedy_for
 

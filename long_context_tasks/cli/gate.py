@@ -102,9 +102,9 @@ def gate(
         settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
         try:
             result = run_gate(stacks, cells, settings, _progress)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             kept = f"the replies so far are kept in {out}; repeat the command to go on from there"
-            raise KeyboardInterrupt(kept) from None
+            raise KeyboardInterrupt(kept) from interrupt
         page = write_gate(result, stacks, cells, out, private=private)
     give(result.text(), **document_of(result), page=page)
     say(f"page: {page}")

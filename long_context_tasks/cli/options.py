@@ -301,17 +301,16 @@ def check_lengths(tasks: Sequence[str], lengths: Sequence[int]) -> None:
     """Name the tasks of other, fixed lengths, which ignore ``--length``.
 
     Raises:
-        InputError: there are no tasks but these.
+        InputError: no task takes one of the lengths.
     """
     from long_context_tasks.benchmarks.catalogue import fixed_length, parse_task
 
-    ignoring: dict[str, str] = {}  # task -> why it cannot have a length
-    for name in tasks:
-        reasons = [fixed_length(parse_task(name), length, "--length") for length in lengths]
-        if reasons and all(reasons):
-            ignoring[name] = reasons[0]
-    if ignoring and len(ignoring) == len(tasks):
-        raise InputError(next(iter(ignoring.values())))
-    if ignoring:
+    ignoring = dict.fromkeys(tasks)
+    for length in lengths:
+        reasons = {name: fixed_length(parse_task(name), length, "--length") for name in tasks}
+        if reasons and all(reasons.values()):
+            raise InputError(next(iter(reasons.values())))
+        ignoring = {name: None for name in ignoring if reasons[name]}
+    if lengths and ignoring:
         more = ", ..." if len(ignoring) > 3 else ""
         warn(f"tasks of a fixed length ignore --length: {', '.join([*ignoring][:3])}{more}")

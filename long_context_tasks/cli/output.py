@@ -181,7 +181,7 @@ def print_table(
     cells = [[one_line(_shown(cell, places)) for cell in row] for row in rows]
     left = [not number or name in text for number, name in enumerate(columns)]
     grid = Grid([visible(name) for name in columns], cells, left)
-    head, body = grid.laid_out(visible(title), console.width)
+    head, body = grid.laid_out(one_line(title), console.width)
     # In one piece, so that a closed pipe ends the command silently.
     with console.capture() as captured:
         for style, lines in head:

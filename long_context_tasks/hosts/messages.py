@@ -130,7 +130,7 @@ def checked_model(name: str, model: str) -> str:
 
 
 def end_in_one_line() -> None:
-    """Make an uncaught :class:`InputError` end this process without a traceback; users need only its text."""
+    """Make an uncaught :class:`InputError`, or Ctrl-C, end this process without a traceback; users need only its text."""
     # A debugger or notebook may have installed its own hook.
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show_error
@@ -139,6 +139,10 @@ def end_in_one_line() -> None:
 def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if isinstance(error, InputError):
         sys.stderr.write(without_known(f"InputError: {error}\n"))
+    elif isinstance(error, KeyboardInterrupt):
+        sys.stderr.write(
+            "interrupted; lm-eval with --use_cache, or OpenCompass with -r, goes on where it stopped\n"
+        )
     else:
         # An error of a connection quotes the address.
         sys.stderr.write(without_known("".join(traceback.format_exception(kind, error, trace))))

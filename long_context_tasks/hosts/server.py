@@ -20,7 +20,7 @@ from long_context_tasks.hosts.window import Counter
 from long_context_tasks.judges.client import proxy_of, read_body, wait_for
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.secrets import excerpt, without_secrets
+from long_context_tasks.schema.secrets import excerpt, without_known, without_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -195,16 +195,17 @@ def announce_silence(url: str, model: str, timeout: object, answered: Event) -> 
         timeout: the host's time-out of one request; shown if it is a number of seconds.
         answered: set by the host at the first answer, or when it gives up.
     """
+    address = without_secrets(url)
     known = isinstance(timeout, int | float) and 0 < timeout < 1e9
-    limit = f" (the time-out is {timeout:,.0f} s)" if known else ""
+    limit = f" (the time-out is {timeout:,.0f} s per attempt)" if known else ""
 
     def tell() -> None:
         from tqdm import tqdm
 
         waited = wait = _SILENT_SECONDS
         while not answered.wait(wait):
-            line = without_secrets(
-                f"waiting for the first answer of {model} at {url} for {waited:.0f} s{limit}"
+            line = without_known(
+                f"waiting for the first answer of {model} at {address} for {waited:.0f} s{limit}"
             )
             # Not logged there: the line would follow a bar, and a handler may wait for the lock of the bars.
             if sys.stderr.isatty():
@@ -229,6 +230,14 @@ def lasting_failure(url: str, status: int, body: str) -> InputError:
     return InputError(
         f"the server {without_secrets(url)} fails ({status}{said and f': {said}'}): {remedy}, then run "
         "again; with --use_cache, a run keeps its answers"
+    )
+
+
+def lost_answer(url: str, error: Exception) -> InputError:
+    """Return an error for a server that no longer answers."""
+    return InputError(
+        f"the server {without_secrets(url)} gave no answer ({excerpt(str(error)) or type(error).__name__}): see its log, or raise timeout in "
+        "--model_args, then run again; with --use_cache, a run keeps its answers"
     )
 
 

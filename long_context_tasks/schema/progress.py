@@ -48,12 +48,14 @@ def keep_clocks_going() -> None:
 
 
 def _refresh_bars(seconds: float) -> None:
-    """Redraw the bars that have not moved for some seconds; a bar in a variable of the thread would never end."""
+    """Redraw the bars that are not full and have not moved for some seconds."""
     from tqdm import tqdm
 
+    # In a function of its own: a variable of the sleeping thread would keep a forgotten bar for ever.
     with tqdm.get_lock():  # type: ignore[no-untyped-call]
         for bar in list(getattr(tqdm, "_instances", ())):
-            if time() - getattr(bar, "last_print_t", time()) > seconds:
+            old = time() - getattr(bar, "last_print_t", time()) > seconds
+            if old and (bar.total is None or bar.n < bar.total):
                 bar.refresh(nolock=True)
 
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 from pydantic import BeforeValidator, Field
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.validated import Whole, validated
+from long_context_tasks.schema.validated import Whole, described_fields, validated
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 ALL_TASKS = "All tasks"  # panel of options shared by all builders
@@ -122,4 +122,6 @@ _Settings = TypeVar("_Settings")
 
 def settings_of(kind: type[_Settings], values: Mapping[str, Any], place: str) -> _Settings:
     """Return a command's settings parsed from the user's values by name; errors name the options."""
-    return validated(kind, values, place, places={name: flag_of(name) for name in values})
+    return validated(
+        kind, values, place, places={name: flag_of(name) for name in (*values, *described_fields(kind))}
+    )

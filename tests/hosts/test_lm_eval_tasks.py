@@ -355,14 +355,14 @@ from tqdm import tqdm
 
 class Held(LM):
     def generate_until(self, requests, disable_tqdm=False):
+        signal.alarm(60)
         with tqdm(total=len(requests), desc="theirs"):
             sys.stdin.readline()
         return ["" for _ in requests]
 
     loglikelihood = loglikelihood_rolling = generate_until
 
-signal.alarm(120)
-lm_eval.simple_evaluate(Held(), tasks=["needle_plain_8k"], limit=1)
+lm_eval.simple_evaluate(Held(), tasks=["needle_plain_500"], limit=1)
 """
 
 
@@ -464,6 +464,19 @@ def test_a_run_that_cannot_succeed_ends_in_one_line(published: Path, more: str, 
         code, output = host_ended(words, published, {"COLUMNS": "300"})
     assert code != 0 and "Traceback" not in output, output[-2000:]
     assert output.strip().splitlines()[-1] == f"InputError: {said.format(url=url)}"
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize("concurrent", [1, 2])
+def test_a_server_that_stops_answering_ends_a_run_in_one_line(published: Path, concurrent: int) -> None:
+    # lm-eval's one request with max_tokens=1 comes before the run.
+    with judge_server(lambda asked, _: Answer(delay=30 if asked["max_tokens"] > 1 else 0)) as server:
+        url = f"{server.url}/chat/completions"
+        settings = f"model=stub,base_url={url},num_concurrent={concurrent},max_retries=1,timeout=1"
+        words = f"lm_eval --model local-chat-completions --model_args {settings} --apply_chat_template --tasks {TASK}".split()
+        code, output = host_ended(words, published, {"COLUMNS": "300"})
+    assert code != 0 and "Traceback" not in output, output[-2000:]
+    assert output.strip().splitlines()[-1].startswith(f"InputError: the server {url} gave no answer (")
 
 
 def test_perplexity_is_that_of_the_whole_text(

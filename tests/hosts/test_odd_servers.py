@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -152,12 +153,13 @@ def test_a_host_says_that_a_server_has_not_answered_yet(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(server_module, "_SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     # lm-eval's one request with max_tokens=1 comes before the run.
     with judge_server(lambda asked, _: Answer(delay=2 if asked["max_tokens"] > 1 else 0)) as server:
         ask(server, tmp_path)
     first, second, *_ = [line for line in caplog.messages if "first answer" in line]
     assert re.fullmatch(
-        rf"waiting for the first answer of \S+ at {server.url}\S* for 0 s \(the time-out is .* s\)", first
+        rf"waiting for the first answer of \S+ at {server.url}\S* for 0 s \(the time-out is .* s per attempt\)", first
     )
     assert second == first
 

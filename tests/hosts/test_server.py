@@ -1,6 +1,7 @@
 """Servers that state their window and count tokens, those that do not, and those that fail at it."""
 
 import json
+import sys
 import time
 from threading import Event
 
@@ -175,9 +176,12 @@ def test_a_timeout_that_is_no_number_of_seconds_is_not_shown(
     timeout: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(server_module, "_SILENT_SECONDS", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     answered = Event()
     announce_silence("http://x/v1", "m", timeout, answered)
-    while not warnings_in(caplog):
+    for _ in range(1000):
+        if warnings_in(caplog):
+            break
         time.sleep(0.01)
     answered.set()
     assert warnings_in(caplog)[0] == "waiting for the first answer of m at http://x/v1 for 0 s"

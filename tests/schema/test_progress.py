@@ -151,6 +151,10 @@ progress.keep_clocks_going()
 bar = tqdm(total=2, desc="theirs")
 time.sleep(0.5)
 del bar
+waited = 0
+while tqdm._instances and waited < 100:  # it may be drawn at the moment
+    time.sleep(0.05)
+    waited += 1
 assert not tqdm._instances
 """
 

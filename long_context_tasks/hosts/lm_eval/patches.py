@@ -170,9 +170,9 @@ def _loading_before_the_model(match: _Function) -> _Function:
         names: list[str] = match(self, task_list)
         # Other programs and `lm_eval validate` may match names only to list them.
         if is_command(sys.argv) and sys.argv[1:2] != ["validate"]:
-            if not {name.partition("@")[0] for name in names} & set(
-                self.all_tasks
-            ):  # 0.5 keeps unknown names
+            # lm-eval 0.5 keeps unknown names, and those followed by @ and the name of a format.
+            known = {name.partition("@")[0] for name in names} & set(self.all_tasks)
+            if not known:
                 _refuse_misspelt_tasks(self, task_list)
             _check_length(self, names)
             loaded = vars(self).setdefault(_LOADED, {})
@@ -366,6 +366,7 @@ def _answers_of(
         check_listening,
         check_served,
         lasting_failure,
+        lost_answer,
     )
     from long_context_tasks.schema import InputError
 
@@ -396,9 +397,12 @@ def _answers_of(
         return answers
     except Exception as error:
         status, body = _refusal_in(error)
-        if status < 400:
+        if status >= 400:
+            failure = lasting_failure(url, status, body)
+        elif _is_of_connection(error):
+            failure = lost_answer(url, error)
+        else:
             raise
-        failure = lasting_failure(url, status, body)
     finally:
         answered.set()
         for name in replaced:
@@ -420,6 +424,16 @@ def _refusal_in(error: Exception) -> tuple[int, str]:
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return error.response.status_code, error.response.text
     return (error.status, error.message) if isinstance(error, aiohttp.ClientResponseError) else (0, "")
+
+
+def _is_of_connection(error: Exception) -> bool:
+    import asyncio
+
+    import aiohttp
+    import requests
+
+    lost = (TimeoutError, asyncio.TimeoutError, aiohttp.ClientConnectionError)
+    return isinstance(error, (*lost, requests.Timeout, requests.ConnectionError))
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:

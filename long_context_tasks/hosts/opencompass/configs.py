@@ -284,7 +284,8 @@ def dataset(task: str, most_tokens: float = math.inf, **options: Any) -> dict[st
 def datasets(group: str) -> list[dict[str, Any]]:
     """Return the datasets in a dataset file: those in LCT_TASKS, or all if it is not set."""
     names = wanted_names()
-    check_length([name for name in names if name != OFFICIAL], os.environ.get("LCT_LENGTH"), "LCT_LENGTH")
+    if OFFICIAL not in names:
+        check_length(names, os.environ.get("LCT_LENGTH"), "LCT_LENGTH")
     # Other files may contain the remaining names; not_run() checks them at the end.
     everything = not names or (OFFICIAL in names and group in official_groups())
     tasks = [spec.name for spec in catalogue.task_specs() if group_of(spec) == group]

@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,9 +39,8 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.schema.files import content_of, loads, shallow
 from long_context_tasks.schema.response import from_stored_form
-from long_context_tasks.schema.secrets import excerpt
 
-_MOST_TEXT = 16 << 20  # bytes of a config file or a log
+_MOST_TEXT = 16 << 20  # bytes of a config file
 
 
 @dataclass(frozen=True)
@@ -81,25 +79,10 @@ def begun_without_answers(folder: Path) -> list[str]:
             if not setup.has_answers(model, name):
                 tasks.setdefault(model, []).append(task)
     return [
-        f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; {_cause(folder, model)}, and finish it with "
-        f"the host's -r {folder.name}, or delete the folder if a later run replaces it"
+        f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run failed, was stopped or is still running: "
+        f"see {folder.name}/logs, and finish the run with the host's -r {folder.name}, or delete the folder if a later run replaces it"
         for model, names in tasks.items()
     ]
-
-
-def _cause(folder: Path, model: str) -> str:
-    """Return our error that ended the inference of a model, and its log."""
-    from long_context_tasks.hosts.opencompass.console import last_error
-
-    # Found by listing, because a model's name in an untrusted folder may lead out of it.
-    for log in sorted(folder.glob("logs/infer/*/*.out")):
-        if log.parent.name == model:
-            with suppress(OSError):
-                error = last_error(content_of(log, _MOST_TEXT).decode("utf-8", "replace"))
-                # Errors of others may quote a prompt, and a site shows this message.
-                if error.startswith("InputError: "):
-                    return f"{excerpt(error, 500)}; see {log.relative_to(folder)}"
-    return f"the run was stopped or is still running: see {folder.name}/logs"
 
 
 def read_setup(folder: Path) -> Setup:
