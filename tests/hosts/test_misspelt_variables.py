@@ -2,6 +2,8 @@
 
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,10 @@ def test_names_that_are_no_options_are_no_variables(text: str) -> None:
 def test_a_wrong_length_is_named_as_it_was_given() -> None:
     with pytest.raises(InputError, match=r"^LCT_LENGTH 'abc' is not a length"):
         check_length(["niah_single_1"], "abc", "LCT_LENGTH")
+
+
+def test_an_interrupted_host_says_how_to_go_on() -> None:
+    code = "from long_context_tasks.hosts.messages import end_in_one_line; end_in_one_line(); raise KeyboardInterrupt"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    [line] = done.stderr.splitlines()
+    assert done.returncode and line.startswith("interrupted; lm-eval with --use_cache")

@@ -159,7 +159,8 @@ def test_a_host_says_that_a_server_has_not_answered_yet(
         ask(server, tmp_path)
     first, second, *_ = [line for line in caplog.messages if "first answer" in line]
     assert re.fullmatch(
-        rf"waiting for the first answer of \S+ at {server.url}\S* for 0 s \(the time-out is .* s per attempt\)", first
+        rf"waiting for the first answer of \S+ at {server.url}\S* for 0 s \(the time-out is .* s per attempt\)",
+        first,
     )
     assert second == first
 
