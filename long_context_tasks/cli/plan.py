@@ -311,7 +311,9 @@ def _plan_missing(
     say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
     for command, cells in listing.commands.items():
         tasks = first_names([cell.task for cell in cells])
-        say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):")
+        limits = any(option in command for option in ("lct_n", "--limit"))
+        more = "; without lct_n and --limit, it runs all cases" if limits else ""
+        say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}){more}:")
         say(command, wrap=False)
     for problem in listing.problems:
         warn(f"not used: {problem}")
