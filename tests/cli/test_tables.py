@@ -101,7 +101,7 @@ def test_missing_runs_of_a_model_name_it_once_and_fit(width: int, tmp_path: Path
     table, _, rest = printed.partition("2 partial, 1 absent.")
     assert table.count("org/Qwen2.5-7B-Instruct") == 1 and "lct_n" not in table
     assert all(re.search(rf" {name} +(partial|absent) ", table) for name in tasks)
-    assert "(org/Qwen2.5-7B-Instruct):" in rest
+    assert "(org/Qwen2.5-7B-Instruct); without lct_n and --limit, it runs all cases:" in rest
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120])

@@ -40,7 +40,7 @@ from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.schema.files import content_of, loads, shallow
 from long_context_tasks.schema.response import from_stored_form
 
-_MOST_TEXT = 16 << 20  # bytes of a config file
+_MOST_CONFIG = 16 << 20  # bytes of a config file
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def read_setup(folder: Path) -> Setup:
     unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
-            tree = ast.parse(content_of(path, _MOST_TEXT))
+            tree = ast.parse(content_of(path, _MOST_CONFIG))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # the files may be untrusted; the results themselves are checked later
         variables = {
